@@ -68,7 +68,7 @@ def _list_studies(jobs: int) -> None:
     from rich.table import Table
 
     from wanderlust.experiments.execute.progress import format_duration, total_seconds
-    from wanderlust.experiments.report.text_tables import fit_to_width, new_console
+    from wanderlust.experiments.report.text_tables import keep_words, new_console
     from wanderlust_paper.registry import StudySelection, find_study, study_names
 
     table = Table(caption=f"Rough times for {jobs} parallel runs, without compilation (one or two minutes, once).")
@@ -83,4 +83,4 @@ def _list_studies(jobs: int) -> None:
         row = (study.id, study.reference, study.description, f"{len(full)}", times[0], f"{len(quick)}, {times[1]}")
         table.add_row(*row)
     console = new_console()
-    console.print(fit_to_width(table, console.width))
+    console.print(keep_words(table), crop=False)

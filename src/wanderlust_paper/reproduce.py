@@ -21,7 +21,7 @@ from wanderlust.experiments.execute import Execution
 from wanderlust.experiments.execute.driver import RunSummary
 from wanderlust.experiments.execute.progress import Progress
 from wanderlust.experiments.report.figures import FORMATS, as_files
-from wanderlust.experiments.report.text_tables import fit_to_width, printable
+from wanderlust.experiments.report.text_tables import printable
 from wanderlust.experiments.store import StoredRun
 from wanderlust_paper import claims, registry
 from wanderlust_paper.registry import Report, Study, StudySelection, study_names
@@ -111,7 +111,7 @@ def show_report(
         for problem in problems:
             console.print(printable(problem), markup=False, highlight=False, soft_wrap=True)
         for renderable in report.renderables:
-            console.print(fit_to_width(renderable, console.width))
+            console.print(renderable, crop=False)
     folder = (out or request.folder.parent) / request.folder.name
     files = {**report.files, **({CLAIMS_FILE: claims.as_json(report.claims)} if report.claims else {})}
     if folder != request.folder:

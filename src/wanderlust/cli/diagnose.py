@@ -56,7 +56,7 @@ def diagnose(
     from wanderlust.cli.runs import execute_runs, plan_runs, version_note
     from wanderlust.environments.bins import bins_options
     from wanderlust.experiments import diagnosis as measured
-    from wanderlust.experiments.report.text_tables import new_console, new_table, print_lines, print_table
+    from wanderlust.experiments.report.text_tables import new_console, new_table, print_lines
 
     if options.json is not None:
         check_writable(options.json)
@@ -79,7 +79,7 @@ def diagnose(
     preset, console = runs[0].preset, new_console(120, highlight=False)
     counts = f"{counted(n_actions, 'action')}, {counted(options.seeds, 'seed')} per explorer"
     print_lines(console, [f"{environment.command_line}: {counts}, preset {preset}"])
-    print_table(new_table(measured.TABLE_HEADINGS, measured.table_cells(diagnosis)), console)
+    console.print(new_table(measured.TABLE_HEADINGS, measured.table_cells(diagnosis)), crop=False)
     print_lines(console, [_TABLE_NOTE, version_note(runs[0])])
     sections = {
         **dict(measured.report_sections(diagnosis)),

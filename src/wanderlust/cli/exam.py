@@ -91,5 +91,5 @@ def exam(
     if not execution.quiet:
         print()
     console = new_console()
-    show_report(card_report(result.card, console.width), exam_folder(out, result.selection), console)
+    show_report(card_report(result.card), exam_folder(out, result.selection), console)
     sys.exit(int(bool(result.failures)))

@@ -124,7 +124,7 @@ def _draw(name: str, env: tuple[str, ...], out: Path | None) -> None:
 
 def _print_hardness(*, exam: bool) -> None:
     """Print the measures of every built-in world, one row each; with `exam`, of the held-out worlds of the exam."""
-    from wanderlust.experiments.report.text_tables import new_console, new_table, print_table
+    from wanderlust.experiments.report.text_tables import new_console, new_table
     from wanderlust.worlds import make_world, world_names
     from wanderlust.worlds.exam_suite import FAMILIES, LEVELS, exam_world
 
@@ -134,7 +134,7 @@ def _print_hardness(*, exam: bool) -> None:
     else:
         worlds = {name: make_world(name) for name in world_names()}
     rows = [[name, *_hardness_cells(world.hardness())] for name, world in worlds.items()]
-    print_table(new_table(_HEADINGS, rows), new_console(120, highlight=False))
+    new_console(120, highlight=False).print(new_table(_HEADINGS, rows), crop=False)
 
 
 def _hardness_cells(found: Hardness) -> list[str]:

@@ -65,7 +65,7 @@ def report(
     console, problems = new_console(), list[str]()
     try:
         kinds = [kind for kind in report_kinds() if any(folder.glob(f"*/{kind.REQUEST_FILE}"))]
-        reports = list(_reports(folder, console.width, measure, problems))
+        reports = list(_reports(folder, measure, problems))
     except (OSError, UnicodeEncodeError) as error:
         raise BadFile(f"{shown_path(folder)}: cannot be read ({getattr(error, 'strerror', None) or error}).") from error
     print_problems(dict.fromkeys(problems))
@@ -81,7 +81,7 @@ def report(
         kind.write_reports(folder, console, quiet=quiet, out=out, formats=chosen)
 
 
-def _reports(folder: Path, width: int, measure: str, problems: list[str]) -> Iterator[tuple[Path, Report]]:
+def _reports(folder: Path, measure: str, problems: list[str]) -> Iterator[tuple[Path, Report]]:
     """Yield the folder and the report of the comparison, the sweeps and the exams of a results folder."""
     from wanderlust.cli.runs import comparison_report, stored_results
     from wanderlust.exams.card import card_report, make_card
@@ -100,4 +100,4 @@ def _reports(folder: Path, width: int, measure: str, problems: list[str]) -> Ite
         yield place, sweep_report(sweep, store, problems, measure)
     for exam in exams_in(folder, problems):
         card = make_card(exam.selection, tuple(stored_scores(exam, store, problems)))
-        yield exam.folder, card_report(card, width)
+        yield exam.folder, card_report(card)

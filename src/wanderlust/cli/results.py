@@ -44,7 +44,7 @@ def results(
     Example: wanderlust results results/ --to runs.parquet --curves
     """
     from wanderlust.experiments.execute.progress import keys_of
-    from wanderlust.experiments.report.text_tables import new_console, new_table, print_problems, print_table
+    from wanderlust.experiments.report.text_tables import new_console, new_table, print_problems
     from wanderlust.experiments.store import Store
     from wanderlust.experiments.table import (
         check_table_file,
@@ -101,7 +101,7 @@ def results(
     if shown:
         texts = [name for name in names if not any(isinstance(row[name], int | float) for row in shown)]
         cells = [[_cell(row[name]) for name in names] for row in shown]
-        print_table(new_table(names, cells, left=texts), console)
+        console.print(new_table(names, cells, left=texts), crop=False)
     count = f"{len(selected):,} of {counted(len(rows), 'stored run')}"
     print(count if len(shown) == len(selected) else f"{count}; {len(shown):,} shown, --limit 0 shows all")
 
@@ -121,7 +121,7 @@ def clean(
     Example: wanderlust clean results/ --delete
     """
     from wanderlust.experiments.execute.progress import all_keys
-    from wanderlust.experiments.report.text_tables import new_console, new_table, print_problems, print_table
+    from wanderlust.experiments.report.text_tables import new_console, new_table, print_problems
     from wanderlust.experiments.store import Store
     from wanderlust.experiments.table import group_rows, row_of_line, superseded
 
@@ -143,7 +143,7 @@ def clean(
         finished = sorted(map(str, group.cells("finished")))
         cells.append([*map(str, group.label), f"{len(group):,}", finished[0], finished[-1]])
     names = ["code", "git", "explorer", "results", "from", "to"]
-    print_table(new_table(names, cells, left=[name for name in names if name != "results"]), new_console())
+    new_console().print(new_table(names, cells, left=[name for name in names if name != "results"]), crop=False)
     if delete:
         print(f"{store.remove(old):,} of {counted(len(lines), 'stored result')} removed")
     else:

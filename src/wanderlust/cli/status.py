@@ -41,9 +41,9 @@ def status(
     is_live = watch and console.is_terminal
     with Live(console=console, auto_refresh=False) if is_live else contextlib.nullcontext() as live:
         while True:
-            renderable, active = _overview(folder, console.width)
+            renderable, active = _overview(folder)
             if live is None:
-                console.print(renderable, highlight=False)
+                console.print(renderable, highlight=False, crop=False)
             else:
                 live.update(renderable, refresh=True)
             if not (watch and active):
@@ -52,13 +52,13 @@ def status(
     _print_failures(folder, everything=failures)
 
 
-def _overview(folder: Path, width: int) -> tuple[RenderableType, bool]:
+def _overview(folder: Path) -> tuple[RenderableType, bool]:
     """Return what to print, and whether any driver is active."""
     from rich.console import Group
     from rich.text import Text
 
     from wanderlust.experiments.execute.progress import format_duration, read_all
-    from wanderlust.experiments.report.text_tables import fit_to_width, new_table, print_problems, printable
+    from wanderlust.experiments.report.text_tables import new_table, print_problems, printable
     from wanderlust.experiments.store import Store
 
     store, problems = Store(folder), list[str]()
@@ -76,7 +76,7 @@ def _overview(folder: Path, width: int) -> tuple[RenderableType, bool]:
     # Below the table: a terminal of 80 columns has no place for it in a column.
     drivers = [Text(f"{printable(each.name)}: {printable(each.driver)}") for each in found]
     total = Text(f"{counted(len(stored), 'run')} stored in {printable(str(folder))}")
-    shown = [fit_to_width(table, width), *drivers, total] if found else [total]
+    shown = [table, *drivers, total] if found else [total]
     return Group(*shown), any(each.active for each in found)
 
 

@@ -31,7 +31,7 @@ from wanderlust.exams.scores import (
     levels_text,
     mean_curve,
 )
-from wanderlust.experiments.report.text_tables import Report, as_line, fit_to_width, markdown_cell, new_table, printable
+from wanderlust.experiments.report.text_tables import Report, as_line, markdown_cell, new_table, printable
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.world_run import FIRST_EVALUATION, N_EVALUATIONS, evaluation_fractions
 from wanderlust.version import __version__
@@ -344,7 +344,7 @@ def card_text(card: Card, suffix: str) -> str:
     if suffix == ".txt":
         text = io.StringIO()
         console = Console(file=text, width=TEXT_WIDTH, color_system=None, markup=False, emoji=False)
-        for part in _card_parts(card, TEXT_WIDTH):
+        for part in _card_parts(card):
             console.print(part, highlight=False, crop=False)
         return "\n".join(line.rstrip() for line in text.getvalue().splitlines()) + "\n"
     return templates(suffix).get_template(f"card{suffix}").render(card, card=card)
@@ -407,20 +407,20 @@ def _plain(value: Any) -> Any:
 # --- Terminal ----------------------------------------------------------------------------------------------------
 
 
-def card_report(card: Card, width: int) -> Report:
-    """Return the card for a terminal of this width, with its files."""
-    return Report(list(_card_parts(card, width)), {f"card{suffix}": card_text(card, suffix) for suffix in WRITTEN})
+def card_report(card: Card) -> Report:
+    """Return the card for a terminal, with its files."""
+    return Report(list(_card_parts(card)), {f"card{suffix}": card_text(card, suffix) for suffix in WRITTEN})
 
 
-def _card_parts(card: Card, width: int) -> Iterator[RenderableType]:
+def _card_parts(card: Card) -> Iterator[RenderableType]:
     yield Text(f"Exam: {printable(card['title'])}", "bold")
     yield Text(card["extent"])
-    yield fit_to_width(_summary_table(card), width)
+    yield _summary_table(card)
     for explorer in card["results"]:
         settings = f"  settings: {printable(explorer['settings'])}"
         yield Text.assemble((f"\n{printable(explorer['label'])}", "bold"), (settings, _DIM))
         if explorer["families"]:
-            yield _family_table(card, explorer, width)
+            yield _family_table(card, explorer)
         if explorer["rank"] is not None:
             yield Text(printable(explorer["rank"]["sentence"]))
         if explorer["improvements"]:
@@ -446,12 +446,11 @@ def _summary_table(card: Card) -> Table:
     return table
 
 
-def _family_table(card: Card, explorer: Values, width: int) -> RenderableType:
+def _family_table(card: Card, explorer: Values) -> Table:
     """Return the table of the families; other explorers are beside this one in the files only."""
     labels = [other["label"] for other in others(card, explorer)]
     rows = [{head: cell for head, cell in row.items() if head not in labels} for row in family_rows(card, explorer)]
-    table = new_table(list(rows[0]), [list(row.values()) for row in rows], left=["family", "learning"])
-    return fit_to_width(table, width)
+    return new_table(list(rows[0]), [list(row.values()) for row in rows], left=["family", "learning"])
 
 
 # --- The leaderboard ---------------------------------------------------------------------------------------------
@@ -484,8 +483,8 @@ def print_leaderboard(board: Leaderboard, console: Console) -> None:
               for explorer, _ in rows]  # fmt: skip
     console.print(Text("Leaderboard", "bold"))
     console.print(Text(f"{board.extent[:1].upper()}{board.extent[1:]}; wanderlust {board.version}."))
-    console.print(fit_to_width(ranking, console.width))
-    console.print(fit_to_width(new_table(["", *rows[0][0]["families"]], scores), console.width))
+    console.print(ranking, crop=False)
+    console.print(new_table(["", *rows[0][0]["families"]], scores), crop=False)
     for line in failure_sentences(board):
         console.print(Text(printable(line), "red"))
     console.print(Text(f"{DIFFERENCES}\nMade with: {LEADERBOARD_COMMAND}", _DIM))

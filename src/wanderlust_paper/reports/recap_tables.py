@@ -24,7 +24,7 @@ import numpy as np
 from rich.table import Table
 from rich.text import Text
 
-from wanderlust.experiments.report.text_tables import as_csv, format_percent, markdown_cell, printable
+from wanderlust.experiments.report.text_tables import as_csv, format_percent, keep_words, markdown_cell, printable
 from wanderlust.experiments.statistics import (
     Interval,
     Percent,
@@ -334,7 +334,7 @@ def rich_tables(rows: Iterable[Row], note: str) -> Iterator[Table]:
         table = Table(title=f"{world_title(environment)}: results recap", caption=caption or None, title_justify="left")
         for head in _HEADS:
             is_text = head in ("algorithm", "")
-            table.add_column(head, justify="left" if is_text else "right", no_wrap=is_text)
+            table.add_column(head, justify="left" if is_text else "right")
         for name, scenario_rows in scenarios:
             table.add_section()
             table.add_row(Text(name, "bold"))
@@ -342,7 +342,7 @@ def rich_tables(rows: Iterable[Row], note: str) -> Iterator[Table]:
                 *texts, verdict = row_texts(row)
                 style = _VERDICT_STYLES[row.verdict]
                 table.add_row(*texts, Text(verdict, style))
-        yield table
+        yield keep_words(table)
 
 
 def as_markdown(rows: Iterable[Row], note: str) -> str:

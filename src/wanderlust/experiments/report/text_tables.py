@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rich.cells import cell_len
 from rich.console import Console, RenderableType
-from rich.table import Column, Table
+from rich.table import Table
 from rich.text import Text
 
 from wanderlust.core.files import write_file
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = [
-    "FORMATS", "Report", "as_csv", "as_markdown_table", "as_rich_table", "fit_to_width", "format_percent",
+    "FORMATS", "Report", "as_csv", "as_markdown_table", "as_rich_table", "format_percent", "keep_words",
     "markdown_cell", "new_console", "printable", "show_report",
 ]  # fmt: skip
 
@@ -51,12 +51,10 @@ def as_rich_table(
     title: str, heads: Sequence[str], rows: Sequence[Sequence[str]], caption: str, *, text_columns: int
 ) -> Table:
     """Return a table for the terminal; the first `text_columns` columns are text, and the first one makes sections."""
-    table = new_table(heads, [], left=heads[:text_columns], title=title)
+    table = new_table(heads, rows, left=heads[:text_columns], title=title)
     table.caption = caption
-    for i, row in enumerate(rows):
-        if text_columns > 1 and i and row[0] != rows[i - 1][0]:
-            table.add_section()
-        table.add_row(*row)
+    for i in range(1, len(rows)):
+        table.rows[i - 1].end_section = text_columns > 1 and rows[i][0] != rows[i - 1][0]
     return table
 
 
@@ -70,46 +68,12 @@ def markdown_cell(text: str) -> str:
     return html.escape(printable(text), quote=False).replace("|", "\\|")
 
 
-def fit_to_width(renderable: RenderableType, width: int) -> RenderableType:
-    """Return a table that shows all its cells in a console of this width; anything else unchanged.
-
-    A table that is too wide gets line breaks between words. If that is not enough, each row becomes a list.
-    """
-    if not isinstance(renderable, Table) or _table_width(renderable) <= width:
-        return renderable
-    for column in renderable.columns:
-        column.no_wrap = False
-        column.min_width = _column_width(column)  # Otherwise, words of the widest column would be broken.
-    return renderable if _table_width(renderable) <= width else _as_lists(renderable)
-
-
-def _table_width(table: Table) -> int:
-    """Return the width that shows all words of a table, and whole lines in columns with `no_wrap`."""
-    return sum(_column_width(column) + 3 for column in table.columns) + 1
-
-
-def _column_width(column: Column) -> int:
-    texts = [str(cell) for cell in (column.header, *column.cells)]
-    parts = [part for text in texts for part in (text.splitlines() if column.no_wrap else text.split())]
-    return max(map(cell_len, parts), default=0)
-
-
-def _as_lists(table: Table) -> Text:
-    """Return "heading: cell" lines, with the first cell of each row as their title."""
-    lines = [_as_text(table.title, style="bold")] if table.title else []
-    headings = [_as_text(column.header) for column in table.columns]
-    for cells in zip(*(column.cells for column in table.columns), strict=True):
-        first, *others = map(_as_text, cells)
-        lines.append(first)
-        named = zip(headings[1:], others, strict=True)
-        lines += [Text.assemble("  ", heading, ": " if heading else "", cell) for heading, cell in named if cell]
-    if table.caption:
-        lines.append(_as_text(table.caption, style="italic"))
-    return Text("\n").join(lines)
-
-
-def _as_text(renderable: RenderableType, style: str = "") -> Text:
-    return renderable if isinstance(renderable, Text) else Text(str(renderable), style)
+def keep_words(table: Table) -> Table:
+    """Break the lines of a table between words only, where it is too wide for the console; return it."""
+    for column in table.columns:
+        words = [word for cell in (column.header, *column.cells) for word in str(cell).split()]
+        column.min_width = max(map(cell_len, words), default=0)
+    return table
 
 
 def format_percent(value: Percent | None, seeds: int | None = None) -> str:
@@ -142,16 +106,10 @@ def new_table(
     table = Table(title=None if title is None else printable(title), title_justify="left")
     for heading in headings:
         is_text = heading in (headings[:1] if left is None else left)
-        # Lines are broken only if the table is too wide; see `fit_to_width`.
-        table.add_column(printable(heading), justify="left" if is_text else "right", no_wrap=True)
+        table.add_column(printable(heading), justify="left" if is_text else "right")
     for row in rows:
         table.add_row(*map(printable, row))
-    return table
-
-
-def print_table(table: Table, console: Console) -> None:
-    """Print a table; in a narrow terminal, its rows as lists."""
-    console.print(fit_to_width(table, console.width))
+    return keep_words(table)
 
 
 def as_line(text: str, style: str = "") -> Text:
@@ -190,7 +148,7 @@ def show_report(
 ) -> None:
     """Print a report, unless `quiet`, and write its files to a folder."""
     for renderable in [] if quiet else report.renderables:
-        console.print(fit_to_width(renderable, console.width), highlight=False, crop=False)
+        console.print(renderable, highlight=False, crop=False)
     for name, text in report.files.items():
         write_file(folder / name, text)
     for name, draw in report.figures.items():
