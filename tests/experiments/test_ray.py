@@ -203,7 +203,7 @@ def test_faults_of_runs_are_listed_and_stop_no_other(cluster, expected, tmp_path
     assert contents(tmp_path).items() <= expected.items()
 
 
-def test_a_run_that_waits_for_a_busy_cluster_is_not_late(cluster, monkeypatch):
+def test_a_run_that_waits_for_a_busy_cluster_is_not_late(cluster):
     """The time limit counts from the start in the worker."""
     n_cpus = int(ray.cluster_resources()["CPU"])
     deadline = time.monotonic() + 120
@@ -230,11 +230,6 @@ def test_a_run_that_waits_for_a_busy_cluster_is_not_late(cluster, monkeypatch):
         assert time.monotonic() < deadline + 120
         time.sleep(0.1)
     assert executor.slots == n_cpus
-    executor.submit(RUNS[1:2])
-    monkeypatch.setattr(ray_cluster, "LONG_WAIT", 0.0)
-    while not executor.collect(1.0):
-        assert time.monotonic() < deadline + 240
-    assert executor.slots == n_cpus - 1, "a batch that waited too long: others use a CPU"
     executor.close()
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import json
 import math
 import os
 import statistics
@@ -17,12 +16,14 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 
-from wanderlust.core.errors import BadFile, InvalidSetting, WanderlustError, check_number, counted
+from wanderlust.core.errors import BadFile, InvalidSetting, WanderlustError, counted
 from wanderlust.core.files import finite_values, read_text_file, shown_path, write_json
 from wanderlust.core.planning import episode_returns, optimal_episode_return
 from wanderlust.core.repeats import SELDOM, repeat_rates
+from wanderlust.core.schema import Strict
 from wanderlust.environments.model import known_model
 from wanderlust.environments.tabular import Tabular
 from wanderlust.experiments.environment_run import MAX_EVALUATION_STEPS, fine_interval
@@ -117,23 +118,26 @@ class Comparison(NamedTuple):
         write_json(folder / COMPARISON_FILE, {"title": self.title, "solved": list(self.threshold), "runs": runs})
 
 
+class _Stored(Strict, frozen=True):
+    """The contents of `comparison.json`."""
+
+    title: str
+    solved: tuple[float | None, str]
+    runs: list[dict[str, Any]]
+
+
 def read_comparison(folder: Path) -> Comparison | None:
     """Return the comparison that is stored in a folder, or None if there is none."""
     file = folder / COMPARISON_FILE
     if not os.path.isfile(file):  # Unlike Path.is_file, this is false for names that the file system cannot have.
         return None
+    text = read_text_file(file, max_bytes=_MAX_BYTES)
     try:
-        stored = json.loads(read_text_file(file, max_bytes=_MAX_BYTES))
-        value, source = stored["solved"]
-        threshold = Threshold(None if value is None else check_number("solved", value), str(source))
-        runs = [Run.from_json(json.dumps(run)) for run in stored["runs"]]
-        comparison = Comparison(str(stored["title"]), threshold, runs)
+        stored = msgspec.json.decode(text, type=_Stored)
+        comparison = Comparison(stored.title, Threshold(*stored.solved), [Run(**run) for run in stored.runs])
         _ = comparison.steps
-    except BadFile:
-        raise
-    except (WanderlustError, ValueError, TypeError, KeyError, IndexError, RecursionError) as error:
-        reason = str(error) if isinstance(error, WanderlustError) else f"{type(error).__name__}: {error}"
-        raise BadFile(f"{shown_path(file)}: not a comparison that `wanderlust compare` stored ({reason}).") from error
+    except (WanderlustError, ValueError, TypeError, LookupError, RecursionError) as error:
+        raise BadFile(f"{shown_path(file)}: not a comparison that `wanderlust compare` stored ({error}).") from error
     return comparison
 
 

@@ -347,16 +347,12 @@ class Store:
     def load_all(self, problems: list[str]) -> Iterator[StoredRun]:
         """Yield every stored run; append a sentence to `problems` for each pack or run that cannot be read."""
         self.check_exists()
-        self.refresh(problems)
-        return self._load_keys(sorted(self.stored_keys()), problems)
+        return self.load_keys(sorted(self.stored_keys(problems)), problems)
 
     def load_keys(self, keys: Iterable[str], problems: list[str]) -> Iterator[StoredRun]:
         """Yield the stored runs with these keys; append a sentence to `problems` for each that cannot be read."""
         self.refresh(problems)
-        return self._load_keys(check_list("keys", keys, str), problems)
-
-    def _load_keys(self, keys: Iterable[str], problems: list[str]) -> Iterator[StoredRun]:
-        for key in keys:
+        for key in check_list("keys", keys, str):
             try:
                 stored = self._load(key)
             except BadFile as error:
@@ -383,9 +379,6 @@ class Store:
         """Yield the line of every stored run (see `wanderlust.experiments.table`); the results are not read."""
         self.check_exists()
         self.refresh(problems)
-        return self._lines(problems)
-
-    def _lines(self, problems: list[str]) -> Iterator[Line]:
         seen: set[str] = set()
         done: set[str] = set()
         while todo := [pack for pack in self._latest_first() if pack.path.name not in done]:

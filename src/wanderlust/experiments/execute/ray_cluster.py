@@ -22,7 +22,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -52,18 +52,10 @@ _SECONDS_TO_END = 10.0
 """How long after the time limit of a run its worker ends itself, if the run could not be interrupted."""
 SECONDS_WITHOUT_HEAD = 15.0
 """How long the head may not answer before the cluster is taken to be lost."""
-LONG_WAIT = 4.0
-"""Batches of equal length take twice as long as their execution, since one waits for each slot; beyond this multiple of
-it, there are too many slots."""
 _RECONNECT = "RAY_gcs_rpc_server_reconnect_timeout_s"
 _PACKAGE = Path(__file__).parents[2]
 _AUTHENTICATION = "RAY_AUTH_MODE"
 _NODE_LABEL = "ray.io/node-id"
-
-
-class _Pending(NamedTuple):
-    batch: Sequence[Run]
-    submitted: float
 
 
 class RayExecutor:
@@ -97,7 +89,7 @@ class RayExecutor:
         self._counted = self._last_worker = time.monotonic()
         memory = {} if execution.ray_memory is None else {"memory": int(execution.ray_memory * 1e9)}
         self._needs = {"CPU": 1, **memory}
-        self._pending: dict[Any, _Pending] = {}
+        self._pending: dict[Any, Sequence[Run]] = {}
         self._count(force=True)
         self._expected = versions()
         remote = self._ray.remote(num_cpus=1, max_retries=0, retry_exceptions=False, **memory)
@@ -119,7 +111,7 @@ class RayExecutor:
         with self._connection():
             runs = [(run.json, run.git) for run in batch]
             reference = execute.remote(self._expected, runs, self._time_limit, library_hash())
-        self._pending[reference] = _Pending(batch, time.monotonic())
+        self._pending[reference] = batch
 
     def collect(self, timeout: float) -> list[TaskResult]:
         """Return outcomes that arrived since the last call; wait at most `timeout` seconds for the first."""
@@ -182,8 +174,7 @@ class RayExecutor:
     def _count(self, *, force: bool = False) -> None:
         """Count the slots: CPUs that are free or execute batches of this driver, on nodes that have not refused.
 
-        While there are free resources, every submitted batch has started. Otherwise some wait for those of others, see
-        `_outcomes`.
+        While there are free resources, every submitted batch has started. Otherwise some wait for those of others.
         """
         if not force and time.monotonic() - self._counted < _SECONDS_BETWEEN_COUNTS:
             return
@@ -223,7 +214,7 @@ class RayExecutor:
 
     def _outcomes(self, reference: Any) -> list[TaskResult]:
         """Return the outcomes of a finished batch."""
-        batch, submitted = self._pending.pop(reference)
+        batch = self._pending.pop(reference)
         try:
             kind, *reply = self._ray.get(reference)
         except self._ray.exceptions.RayError as error:
@@ -231,10 +222,7 @@ class RayExecutor:
         if kind == "refused":
             self._refuse(*reply)
             return [TaskResult(run, lost=True) for run in batch]
-        executed, outcomes = reply
-        if time.monotonic() - submitted > LONG_WAIT * max(executed, self.batch_seconds):
-            self.slots = max(self.slots - 1, 1)  # Others use the CPU now.
-        return [TaskResult(run, *parts) for run, parts in zip(batch, outcomes, strict=True)]
+        return [TaskResult(run, *parts) for run, parts in zip(batch, *reply, strict=True)]
 
     def _lost(self, batch: Sequence[Run], error: Exception) -> list[TaskResult]:
         """Return the outcomes of a batch whose worker ended; it does not tell which run it was at."""
@@ -288,9 +276,7 @@ def _remote_function() -> Callable[..., Any]:
                 return "refused", node, different
         except (ImportError, AttributeError, KeyError) as error:
             return "refused", node, f"{socket.gethostname()} has no usable wanderlust ({error})"
-        start = time.monotonic()
-        outcomes = ray_cluster.execute_batch(runs, time_limit, library)
-        return "done", time.monotonic() - start, outcomes
+        return "done", ray_cluster.execute_batch(runs, time_limit, library)
 
     return execute_batch
 
