@@ -244,22 +244,14 @@ def make():
 """
 
 
-def test_workers_get_the_code_of_the_runs_only(cluster, processes, tmp_path):
-    for name in ("own_code.py", "private.py"):
-        (tmp_path / name).write_text(ALONE)
-    words = ["sweep", "--environment", "own_code:make", "--explorer", "random", "--set", "steps=20", "--seeds", "2"]
-    before = without_cluster(RAY_ADDRESS=cluster.address)
-    printed = processes.command(tmp_path, *words, "--on", "ray", before=before)
-    assert "sent to the workers: own_code.py\n" in printed
-    assert "2 runs executed" in printed
-
-
-def test_the_head_is_killed(cluster, processes, tmp_path):
+def test_workers_get_the_code_of_the_runs_only_and_the_head_is_killed(cluster, processes, tmp_path):
     """Without the head, a sweep ends with a sentence; Ray alone would end its process.
 
     The last test with this cluster.
     """
-    words = ["sweep", "--world", "toy", "--explorer", "random", "--set", "steps=100000", "--seeds", "300"]
+    for name in ("own_code.py", "private.py"):
+        (tmp_path / name).write_text(ALONE)
+    words = ["sweep", "--environment", "own_code:make", "--explorer", "random", "--set", "steps=5000", "--seeds", "300"]
     before = without_cluster(RAY_ADDRESS=cluster.address)
     sweep = processes.start_command(tmp_path, *words, "--on", "ray", before=before)
     wait_for_runs(tmp_path / "results", 1)
@@ -267,4 +259,5 @@ def test_the_head_is_killed(cluster, processes, tmp_path):
     cluster.head_node.kill_all_processes(check_alive=False, allow_graceful=False)
     code, printed = processes.wait(sweep), (tmp_path / "err.txt").read_text()
     assert (code, "its head does not answer" in printed) == (3, True), printed
+    assert "sent to the workers: own_code.py\n" in printed
     assert 0 < len(Store(tmp_path / "results").stored_keys()) < 300

@@ -181,13 +181,13 @@ def test_errors_name_the_key(toml, old, new, message):
 
 def test_errors_of_zipped_groups_environments_and_exclusions():
     with pytest.raises(InvalidSetting, match=r"zip\.0\.world: unknown world 'tyo'"):
-        wl.Sweep(explorers="random", zip=[{"world": ["toy", "tyo"]}]).points()
+        wl.Sweep(explorers="random", zip=[{"world": ["toy", "tyo"]}]).plan()
     with pytest.raises(InvalidSetting, match=r"zip\.0\.explorer: unknown explorer 'randm'"):
-        wl.Sweep(worlds="toy", zip=[{"explorer": ["ucb1", "randm"]}]).points()
+        wl.Sweep(worlds="toy", zip=[{"explorer": ["ucb1", "randm"]}]).plan()
     with pytest.raises(InvalidSetting, match=r"environments: runs in environments need the setting 'steps'"):
-        wl.Sweep(environments="FrozenLake-v1", explorers="random").points()
+        wl.Sweep(environments="FrozenLake-v1", explorers="random").plan()
     with pytest.raises(InvalidSetting, match=r"until: only runs in worlds have the field 'until'"):
-        wl.Sweep(environments="FrozenLake-v1", explorers="random", settings={"steps": 9}, until="budget").points()
+        wl.Sweep(environments="FrozenLake-v1", explorers="random", settings={"steps": 9}, until="budget").plan()
     with pytest.raises(InvalidSetting, match="every combination is excluded"):
         _ = wl.Sweep(worlds="toy", explorers="random", exclude=[{"world": "toy"}]).runs
     # It is taken for an option of the environment, which the environment refuses.
@@ -201,7 +201,7 @@ def test_presets_of_worlds_and_environments():
     fields = {"explorers": "vv-ucb", "settings": {"steps": 9}, "seeds": 1, "presets": presets}
     assert [run.preset for run in wl.Sweep(environments="FrozenLake-v1", **fields).runs] == presets
     with pytest.raises(InvalidSetting, match=r"presets: preset 'adaptive' is for environments only.*toy"):
-        wl.Sweep(worlds="toy", **fields).points()
+        wl.Sweep(worlds="toy", **fields).plan()
     both = {"worlds": "toy", "environments": "FrozenLake-v1", **fields}
     with pytest.raises(InvalidSetting, match=r"presets: preset 'adaptive' is for environments only.*toy"):
         _ = wl.Sweep(**both).runs

@@ -203,13 +203,9 @@ class Diagnosis:
             and each.explorer != "random"
             and each.max_return < best.min_return
             and not _nearly_equal(each.max_return, best.min_return)
-            and each.greedy_return > self.baseline_return
+            # More than the longest episode gives if every step has the most frequent reward.
+            and each.greedy_return > min(0.0, (self.common_reward or 0.0) * self.longest_episode)
         )
-
-    @property
-    def baseline_return(self) -> float:
-        """The return of the longest episode if every step gave the most frequent reward, but at most 0."""
-        return min(0.0, (self.common_reward or 0.0) * self.longest_episode)
 
 
 def diagnose_results(results: Results, *, steps: int, horizon: int | None, encoding: str) -> Diagnosis:

@@ -24,7 +24,7 @@ import tomllib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -198,8 +198,27 @@ class Sweep:
 
     def plan(self, *, imports: bool = True) -> list[Run]:
         """Return the runs; without imports, a user-defined explorer is assumed to have every option that is given."""
+        axes = self._axes()
+        total = math.prod(map(len, axes.values()))
+        if total > MAX_RUNS:
+            raise InvalidSweep((), f"{total:,} combinations are too many; the maximum is {MAX_RUNS:,}.")
+        names = Names(axes, imports=check_flag("imports", imports))
+        names.check(axes)
+        points = [names.point(rows) for rows in itertools.product(*axes.values())]
+        for i, pattern in enumerate(self.exclude):
+            key = ("exclude", str(i))
+            for name in pattern:
+                names.check_name((*key, name), name)
+            excluded = {name: values_of((*key, name), given) for name, given in pattern.items()}
+            kept = [point for point in points
+                    if any(name not in point[1] or point[1][name] not in given
+                           for name, given in excluded.items())]  # fmt: skip
+            if len(kept) == len(points):
+                described = " and ".join(f"{name} = {json.dumps(value)}" for name, value in pattern.items())
+                raise InvalidSweep(key, f"excludes nothing: no combination has {described}.")
+            points = kept
         with at_key(("presets",)):  # Everything else is checked before; worlds have fewer presets than environments.
-            runs = list(dict.fromkeys([Run(**point.fields) for point in self.points(imports=imports)]))
+            runs = list(dict.fromkeys([Run(**fields) for fields, _ in points]))
         if not runs:
             raise InvalidSweep(("exclude",), "every combination is excluded; no run is left.")
         return runs
@@ -218,27 +237,6 @@ class Sweep:
             except WanderlustError as error:
                 problem = f"{error} An unknown name in settings or encoders is taken for an option of the environment."
                 raise InvalidSweep(("environments", run.world), problem) from None
-
-    def points(self, *, imports: bool = True) -> list[Point]:
-        """Return all combinations that are not excluded, or raise `InvalidSweep`."""
-        axes = self._axes()
-        total = math.prod(map(len, axes.values()))
-        if total > MAX_RUNS:
-            raise InvalidSweep((), f"{total:,} combinations are too many; the maximum is {MAX_RUNS:,}.")
-        names = Names(axes, imports=check_flag("imports", imports))
-        names.check(axes)
-        points = [names.point(rows) for rows in itertools.product(*axes.values())]
-        for i, pattern in enumerate(self.exclude):
-            key = ("exclude", str(i))
-            for name in pattern:
-                names.check_name((*key, name), name)
-            excluded = {name: values_of((*key, name), given) for name, given in pattern.items()}
-            kept = [point for point in points if not point.has(excluded)]
-            if len(kept) == len(points):
-                described = " and ".join(f"{name} = {json.dumps(value)}" for name, value in pattern.items())
-                raise InvalidSweep(key, f"excludes nothing: no combination has {described}.")
-            points = kept
-        return points
 
     def _axes(self) -> Axes:
         """Return the axes: lists of rows, tables of the fields and options that they set."""
@@ -453,17 +451,6 @@ _ENVIRONMENT_NAME = re.compile(r"-v\d+$|[:/]")
 """What the names of environments contain, and those of worlds do not."""
 
 
-class Point(NamedTuple):
-    """One combination: the fields of its run, and all values by name, as exclusions and tables use them."""
-
-    fields: dict[str, Any]
-    values: dict[str, Any]
-
-    def has(self, pattern: Mapping[str, list[Any]]) -> bool:
-        """Return whether the combination has one of the values of each name of a pattern."""
-        return all(name in self.values and self.values[name] in values for name, values in pattern.items())
-
-
 class Names:
     """The names that a sweep can use, and what they stand for."""
 
@@ -551,8 +538,8 @@ class Names:
             options = {name: value for name, value in row.items() if name in self._explorers[explorer]}
             configured(explorer, Settings().problem(4, (0.0, 1.0)), options)
 
-    def point(self, rows: Sequence[Row]) -> Point:
-        """Return the combination of one row of each axis."""
+    def point(self, rows: Sequence[Row]) -> tuple[Row, Row]:
+        """Return the fields of the run of one row of each axis, and all values by name, as exclusions have them."""
         values = {name: value for row in rows for name, value in row.items() if name != "options"}
         options = {name: value for row in rows for name, value in row.get("options", {}).items()}
         kind, given = _WORLD if _WORLD in values else _ENVIRONMENT, dict(options)
@@ -575,7 +562,7 @@ class Names:
             tables["settings"][_REPLAY] = values["memory"]
         fields = {name: values[name] for name in ("explorer", "seed", *_FIELDS_OF_KIND[kind]) if name in values}
         world, options = _resolve_map(values[kind], options, is_world=kind == _WORLD)
-        return Point({**fields, "kind": kind, "world": world, "world_options": options, **tables}, {**given, **values})
+        return {**fields, "kind": kind, "world": world, "world_options": options, **tables}, {**given, **values}
 
 
 def _key_of(axis: Key, row: Row, name: str) -> Key:

@@ -48,8 +48,8 @@ if TYPE_CHECKING:
     from wanderlust.experiments.store import Store, StoredRun
 
 __all__ = [
-    "CURVES", "Group", "Line", "Results", "Row", "condition", "fields_of", "format_value", "group_rows", "line_of",
-    "of_other_code", "row_of", "row_of_line", "same_columns", "superseded", "swept_fields", "write_rows",
+    "CURVES", "Group", "Line", "Results", "Row", "as_text", "condition", "fields_of", "format_value", "group_rows",
+    "line_of", "of_other_code", "row_of", "row_of_line", "same_columns", "superseded", "swept_fields", "write_rows",
 ]  # fmt: skip
 
 Line = dict[str, Any]
@@ -354,7 +354,7 @@ def write_rows(path: Path, rows: Sequence[Row]) -> None:
     check_table_file(path)
     suffix = path.suffix.lower()
     if suffix == ".csv":
-        cells = [[_as_text(value) if isinstance(value, list) else value for value in row.values()]
+        cells = [[as_text(value) if isinstance(value, list) else value for value in row.values()]
                  for row in plain_rows(rows)]  # fmt: skip
         write_file(path, as_csv(list(rows[0]) if rows else [], cells))
     elif suffix == ".json":
@@ -372,7 +372,7 @@ def plain_rows(rows: Iterable[Row]) -> list[Row]:
     listed = [_with_lists(row) for row in rows]
     names = [name for name in (listed[0] if listed else ()) if not name.startswith(CURVE_PREFIX)]
     mixed = {name for name in names if _is_mixed(listed, name)}
-    return [{name: _as_text(value) if name in mixed else value for name, value in row.items()} for row in listed]
+    return [{name: as_text(value) if name in mixed else value for name, value in row.items()} for row in listed]
 
 
 def _with_lists(row: Row) -> Row:
@@ -384,7 +384,8 @@ def _is_mixed(rows: Sequence[Row], name: str) -> bool:
     return bool(kinds & {list, dict}) or len(kinds - {int, float}) > (0 if kinds & {int, float} else 1)
 
 
-def _as_text(value: Any) -> str | None:
+def as_text(value: Any) -> str | None:
+    """Return a value for a column of texts; None stays None."""
     return value if value is None or isinstance(value, str) else json.dumps(value, sort_keys=True)
 
 

@@ -48,6 +48,7 @@ from wanderlust.experiments.sweep import SWEEP_FILE, SWEEPS, Sweep, read_json
 from wanderlust.experiments.table import (
     Group,
     Line,
+    as_text,
     distinct,
     fields_of,
     format_value,
@@ -179,7 +180,7 @@ def best_settings(settings: Sequence[Setting]) -> dict[str, dict[str, Best | Non
     """
     halves = seed_halves(settings)
     best = {}
-    for problem, group in by_problem(settings).items():
+    for problem, group in group_settings(settings).items():
         explorers = group_settings(group, lambda each: str(each.fields.get(EXPLORER)))
         if len(group) > 1 and all(each.is_complete for each in group):
             groups = {"": group, **(explorers if len(explorers) > 1 else {})}
@@ -227,17 +228,14 @@ def best_sentences(settings: Sequence[Setting]) -> list[str]:
     return sentences
 
 
-def group_settings(settings: Iterable[Setting], by: Callable[[Setting], str]) -> dict[str, list[Setting]]:
-    """Return text -> settings, in their order."""
+def group_settings(
+    settings: Iterable[Setting], by: Callable[[Setting], str] = lambda each: each.problem
+) -> dict[str, list[Setting]]:
+    """Return text -> settings, in their order; by default by problem."""
     groups: dict[str, list[Setting]] = {}
     for each in settings:
         groups.setdefault(by(each), []).append(each)
     return groups
-
-
-def by_problem(settings: Iterable[Setting]) -> dict[str, list[Setting]]:
-    """Return problem -> settings, in their order."""
-    return group_settings(settings, lambda each: each.problem)
 
 
 def numeric_fields(settings: Sequence[Setting]) -> list[str]:
@@ -347,7 +345,7 @@ def _top(settings: Sequence[Setting]) -> set[int]:
     if len(settings) <= MAX_PRINTED:
         return {id(each) for each in settings}
     ranked = sorted(settings, key=lambda each: each.merit if each.is_complete else (-math.inf, -math.inf), reverse=True)
-    problems = by_problem(ranked)
+    problems = group_settings(ranked)
     places = max(MAX_PRINTED // len(problems), 1)
     return {id(each) for group in problems.values() for each in group[:places]}
 
@@ -362,9 +360,7 @@ def _csv(settings: Sequence[Setting]) -> str:
         means = [half.estimate if (half := each.on(seeds)).rows else math.nan for seeds in halves]
         numbers = [*each.mean, discovery, each.learnt().estimate, each.median_step(), *means]
         cells = ["" if not math.isfinite(number) else f"{number:.6g}" for number in numbers]
-        fields = [value if value is None or isinstance(value, str) else json.dumps(value)
-                  for value in each.fields.values()]  # fmt: skip
-        rows.append([*fields, len(each.values), each.measure, *cells])
+        rows.append([*map(as_text, each.fields.values()), len(each.values), each.measure, *cells])
     return as_csv([*settings[0].fields, *heads], rows)
 
 
@@ -478,7 +474,7 @@ def best_curves_figure(title: str, settings: Sequence[Setting], store: Store) ->
     best, (choosing, measuring) = best_settings(settings), seed_halves(settings)
     columns: dict[str, dict[str, Curves]] = {}
     percent = settings[0].has_optimum
-    problems = by_problem(settings)
+    problems = group_settings(settings)
     for problem, group in list(problems.items())[:_MAX_CURVE_COLUMNS]:
         lines = columns.setdefault(literal_label(problem), {})
         for explorer, own in group_settings(group, lambda each: str(each.fields.get(EXPLORER))).items():
