@@ -23,7 +23,7 @@ import time
 import traceback
 import types
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
@@ -121,8 +121,8 @@ def run_all(
     `options` are fields of `Execution`, such as `jobs` and `time_limit`. With a `name`, `wanderlust status` shows the
     progress.
 
-    On an interrupt it waits a few seconds for the active runs to stop, then raises `KeyboardInterrupt`, and on SIGTERM
-    `SystemExit`. `CannotWrite` stops it as well. In all cases every finished run is in the store.
+    On an interrupt it waits a few seconds for the active runs to stop, then raises `KeyboardInterrupt`. `CannotWrite`
+    stops it as well. In all cases every finished run is in the store.
     """
     check_instance("store", store, Store)
     check_instance("name", name, str)
@@ -131,8 +131,7 @@ def run_all(
     distinct = list(dict.fromkeys(check_list("runs", runs, Run)))
     driver = _Driver(distinct, store, replace(execution, **options), progress, name)
     start = time.perf_counter()
-    with _exit_on_sigterm(driver.progress):
-        driver.run()
+    driver.run()
     driver.summary.seconds = time.perf_counter() - start
     return driver.summary
 
@@ -192,7 +191,7 @@ class _Driver:
         apart = {run for run in self._missing if self._needs_process(run, is_long=is_long)}
         with self.progress.track(self._missing, jobs, stored=self.summary.stored):
             # One after the other, because compiling sets numba options that all threads share.
-            for run in {run.explorer: run for run in self._missing if run not in apart}.values():
+            for run in {(run.explorer, run.kind): run for run in self._missing if run not in apart}.values():
                 self._report("running")
                 with contextlib.suppress(Exception):  # The run is executed again, which gives the same error.
                     compile_once(run)
@@ -285,25 +284,6 @@ def _checked(outcome: TaskResult) -> TaskResult:
     if outcome.sealed is None or outcome.sealed.key == outcome.run.key:
         return outcome
     return TaskResult(outcome.run, error=OTHER_CODE)
-
-
-@contextlib.contextmanager
-def _exit_on_sigterm(progress: Progress) -> Iterator[None]:
-    """Make SIGTERM raise `SystemExit` in this context, unless it is handled already or this is not the main thread."""
-    main_thread = threading.current_thread() is threading.main_thread()
-    if not main_thread or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
-        yield
-        return
-
-    def terminate(*_: Any) -> None:
-        progress.message("terminated; finished runs are stored.")
-        raise SystemExit(128 + signal.SIGTERM)
-
-    signal.signal(signal.SIGTERM, terminate)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 # --- Batches ---------------------------------------------------------------------------------------------
