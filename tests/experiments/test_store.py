@@ -1,5 +1,6 @@
 """Runs and their files: serialization and keys of runs, atomic writes, damaged files."""
 
+import contextlib
 import io
 import os
 import pickle
@@ -12,7 +13,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conftest import run_python
 from wanderlust.core.archives import archive_bytes
 from wanderlust.core.errors import BadFile, CannotWrite, InvalidSetting, UnknownName, WanderlustError
 from wanderlust.experiments import store as store_module
@@ -235,31 +235,33 @@ def test_a_read_only_folder_raises_a_clear_error(store):
         store.packs.chmod(0o755)
 
 
-DISK_FULL = """
-import resource, signal, sys
-from pathlib import Path
-from wanderlust.experiments.run import Run
-from wanderlust.experiments.execute.driver import run_all
-from wanderlust.experiments.store import Store
-
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-small = [Run(world="toy", explorer="random", seed=s, settings={"budget": 200}) for s in (1, 2)]
-store = Store(sys.argv[1])
-run_all(small, store, jobs=1)
-resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))
-run_all([*small, Run(world="toy", explorer="random", seed=3, settings={"budget": 200})], store, jobs=2)
-"""
+@contextlib.contextmanager
+def full_disk(size):
+    """Let every larger file fail to be written."""
+    resource = pytest.importorskip("resource", reason="limits the size of files as POSIX does")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        with pytest.raises(CannotWrite, match="Finished runs are stored"):
+            yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits the size of files as Linux does")
-def test_a_full_disk_loses_nothing(tmp_path):
-    done = run_python(DISK_FULL, tmp_path, NUMBA_DISABLE_JIT="1")
-    assert done.returncode == 1
-    assert "CannotWrite" in done.stderr
-    assert "Finished runs are stored" in done.stderr
-    store = Store(tmp_path)
-    assert {each.run.seed for each in store.load_all([])} == {1, 2}
+def test_a_full_disk_loses_nothing(store, monkeypatch):
+    run_all(runs_of(2), store, jobs=1)
+    with full_disk(500):
+        run_all(runs_of(3), store, jobs=2)
+    assert {each.run for each in store.load_all([])} == set(runs_of(2))
     assert all(file.suffix == ".zip" for file in store.packs.iterdir())
+    store.add(sealed(runs_of(4, first=2)))
+    store.add(sealed(runs_of(6, first=6)))
+    monkeypatch.setattr(store_module, "PACK_RUNS", 12)
+    with full_disk(10_000):
+        store.merge()
+    assert packs_in(store) > 1
+    assert len(list(store.load_all([]))) == 12
 
 
 # --- Packs -----------------------------------------------------------------------------------------------
@@ -370,25 +372,3 @@ def test_reading_while_another_process_packs(store, small_packs):
     assert problems == []
     assert counts == sorted(counts)
     assert len(store.stored_keys()) == 30
-
-
-FULL_WHILE_MERGING = """
-import resource, signal, sys
-from wanderlust.experiments import store as store_module
-from wanderlust.experiments.store import Store
-
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-store_module.PACK_RUNS = 12
-resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))
-Store(sys.argv[1]).merge()
-"""
-
-
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits the size of files as Linux does")
-def test_a_full_disk_while_merging_loses_nothing(store):
-    for i in range(0, 12, 3):
-        store.add(sealed(runs_of(3, first=i)))
-    done = run_python(FULL_WHILE_MERGING, store.folder)
-    assert "CannotWrite" in done.stderr
-    assert packs_in(store) == 4
-    assert len(list(store.load_all([]))) == 12
