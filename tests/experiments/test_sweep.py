@@ -15,6 +15,7 @@ from conftest import FAULTS, run_python
 from process_server import send, wait_until
 from wanderlust.cli.sweep import SweepOptions, from_options, read_values
 from wanderlust.core.errors import InvalidSetting, UnknownName, WanderlustError
+from wanderlust.experiments.execute import driver
 from wanderlust.experiments.execute import progress as status
 from wanderlust.experiments.execute.driver import run_all
 from wanderlust.experiments.report.figures import as_files
@@ -403,9 +404,10 @@ def test_threads_outlive_every_end_of_user_code(tmp_path, monkeypatch):
 
 
 def test_processes_outlive_runs_that_exit_and_runs_that_hang(tmp_path, monkeypatch):
+    monkeypatch.setattr(driver, "MAX_TRIES", 2)
     (tmp_path / "sweep_faults.py").write_text(FAULTS)
     monkeypatch.syspath_prepend(tmp_path)
-    exits = {"exits": "ended with exit code 3. This happened 3 times", "hangs": "limit of 3 s"}
+    exits = {"exits": "ended with exit code 3. This happened 2 times", "hangs": "limit of 3 s"}
     bad = [faulty(name) for name in (*exits, *REASONS)]
     good = [Run(world="toy", explorer="random", seed=seed, settings={"steps": 50}) for seed in range(3)]
     store = Store(tmp_path)

@@ -1,5 +1,6 @@
 """Sweeps as a lab uses them, each command in a process of its own."""
 
+import io
 import json
 import os
 import platform
@@ -43,30 +44,27 @@ def test_the_commit_of_the_code_and_the_removal_of_results_of_earlier_code(tmp_p
     git(tmp_path, "add", code.name)
     git(tmp_path, "commit", "-q", "-m", "first")
     commit = git(tmp_path, "rev-parse", "HEAD")[:12]
-    words = ("--explorer", "random", "--set", "steps=50", "--seeds", "2")
-    sweep = ("sweep", "--environment", "lake_of_a_lab:lake", *words)
     for text in (LAKE, LAKE + "# edited\n"):
         code.write_text(text)
-        processes.command(tmp_path, *sweep)
-    processes.command(tmp_path, "sweep", "--world", "toy", *words)
+        words = ("--explorer", "random", "--set", "steps=50", "--seeds", "2", "--jobs", "1")
+        processes.command(tmp_path, "sweep", "--environment", "lake_of_a_lab:lake", *words)
     old_and_new = rows_of(processes, tmp_path, "--all-versions")
     assert {(row["numpy"], row["numba"]) for row in old_and_new} == {(np.__version__, numba_version())}
-    assert ({row["host"] for row in old_and_new}, len({row["code"] for row in old_and_new})) == ({platform.node()}, 3)
-    assert sorted(row["git"] for row in old_and_new) == ["", "", commit, commit, f"{commit}-dirty", f"{commit}-dirty"]
+    assert ({row["host"] for row in old_and_new}, len({row["code"] for row in old_and_new})) == ({platform.node()}, 2)
+    assert sorted(row["git"] for row in old_and_new) == [commit, commit, f"{commit}-dirty", f"{commit}-dirty"]
     code.write_text(LAKE)
     found = rows_of(processes, tmp_path, "--curves")
-    assert sorted(row["git"] for row in found) == ["", "", commit, commit], "the code of today"
+    assert sorted(row["git"] for row in found) == [commit, commit], "the code of today"
     code.write_text(LAKE + "# edited\n")
-    assert "2 of 6 stored results would be removed" in processes.command(tmp_path, "clean", "results")
-    assert len(Store(tmp_path / "results").stored_keys()) == 6
-    assert "2 of 6 stored results removed" in processes.command(tmp_path, "clean", "results", "--delete")
-    assert sorted(row["git"] for row in rows_of(processes, tmp_path)) == ["", "", f"{commit}-dirty", f"{commit}-dirty"]
-    assert "of other code" not in processes.command(tmp_path, "results", "results")
+    assert "2 of 4 stored results would be removed" in processes.command(tmp_path, "clean", "results")
+    assert len(Store(tmp_path / "results").stored_keys()) == 4
+    assert "2 of 4 stored results removed" in processes.command(tmp_path, "clean", "results", "--delete")
+    listed = processes.command(tmp_path, "results", "results")
+    assert ("2 of 2 stored runs" in listed, "of other code" in listed) == (True, False)
     code.unlink()
     listed = processes.command(tmp_path, "results", "results")
     assert "2 of the results below are of other code than the present one" in listed
-    code.with_name("results").rename(tmp_path / "other")
-    assert "nothing to remove" in processes.command(tmp_path, "clean", "other"), "the only results of a run stay"
+    assert "nothing to remove" in processes.command(tmp_path, "clean", "results"), "the only results of a run stay"
 
 
 def test_the_value_of_the_best_of_many_equal_settings_is_not_too_high(tmp_path):
@@ -111,29 +109,36 @@ def cave():
 """
 
 
-def test_the_traceback_of_user_code_is_kept_and_a_debugger_opens_there(tmp_path, processes):
+def test_the_traceback_of_user_code_is_kept_and_a_debugger_opens_there(tmp_path, run_cli, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "cave_of_a_lab.py").write_text(CAVE)
-    sweep = ("sweep", "--environment", "cave_of_a_lab:cave", "--explorer", "random", "--set", "steps=9", "--seeds", "2")
-    code, _, printed = processes.run(tmp_path, command_code(*sweep))
+    sweep = (
+        "sweep",
+        "--environment",
+        "cave_of_a_lab:cave",
+        "--explorer",
+        "random",
+        "--set",
+        "steps=9",
+        "--seeds",
+        "2",
+        "--jobs",
+        "1",
+    )
+    code, _, printed = run_cli(*sweep)
     assert (code, printed.count("  repeat: "), printed.count("return treasures[depth]")) == (1, 1, 1), printed
-    short = processes.command(tmp_path, "status", "results")
-    assert "failed, 2 runs" in short
-    assert "return treasures[depth]" not in short
-    code, printed, _ = processes.run(tmp_path, command_code("status", "results", "--failures"))
+    short = run_cli.succeeds("status", "results")
+    assert ("failed, 2 runs" in short, "return treasures[depth]" in short) == (True, False)
+    code, printed, _ = run_cli("status", "results", "--failures")
     assert (printed.count("return treasures[depth]"), printed.count("  repeat: ")) == (1, 2)
     (key, _) = re.findall("^  ([0-9a-f]{24}) ", printed, re.MULTILINE)
-    assert "--allow-code cave_of_a_lab" in processes.command(tmp_path, "run", key, code=2)
-    assert "has no run with the key 'a'" in processes.command(tmp_path, "run", "a", code=2)
-    words = ("run", key, "--allow-code", "cave_of_a_lab", "--debug")
-    (tmp_path / "typed").write_text("p depth, treasures\nq\n")
-    code, printed, _ = processes.run(tmp_path, "import sys; sys.stdin = open('typed')\n" + command_code(*words))
+    assert "--allow-code cave_of_a_lab" in run_cli.fails("run", key)
+    assert "has no run with the key 'a'" in run_cli.fails("run", "a")
+    monkeypatch.setattr(sys, "stdin", io.StringIO("p depth, treasures\nq\n"))
+    code, printed, _ = run_cli("run", key, "--allow-code", "cave_of_a_lab", "--debug")
     assert (code, "(4, [1, 2, 3])" in printed) == (1, True), printed
-    assert "2 runs skipped" in processes.command(tmp_path, *sweep, "--skip-failed")
-    assert "failed, 2 runs" in processes.command(tmp_path, "status", "results"), "they stay in the list"
-
-
-def command_code(*words):
-    return f"import sys; sys.argv = {['wanderlust', *words]!r}; import wanderlust.cli.main as m; m.main()"
+    assert "2 runs skipped" in run_cli(*sweep, "--skip-failed")[2]
+    assert "failed, 2 runs" in run_cli.succeeds("status", "results"), "they stay in the list"
 
 
 SWEEP = """
@@ -144,8 +149,8 @@ settings = {steps = 50, kappa = [0.1, 1, 10]}
 """
 
 
-def test_a_job_array_executes_every_run_once_and_folders_are_joined_by_copying(tmp_path, processes):
-    """The script of the documentation, as plain processes; the third task writes to a folder of another machine."""
+def test_a_job_array_executes_every_run_once_and_folders_are_joined_by_copying(tmp_path, run_cli):
+    """The script of the documentation, as plain processes; the second task writes to a folder of another machine."""
     guide = (Path(__file__).parents[2] / "docs" / "guide" / "sweeps.md").read_text(encoding="utf-8")
     (script,) = re.findall(r"```bash\n(#!/bin/sh\n#SBATCH.*?)```", guide, re.DOTALL)
     (tmp_path / "sweep.toml").write_text(SWEEP)
@@ -153,19 +158,19 @@ def test_a_job_array_executes_every_run_once_and_folders_are_joined_by_copying(t
     (tmp_path / "wanderlust").write_text(f'#!/bin/sh\nexec {sys.executable} -m wanderlust "$@"\n')
     (tmp_path / "wanderlust").chmod(0o755)
     variables = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "PYTHONPATH": str(SOURCES)}
-    variables |= {"SLURM_ARRAY_TASK_COUNT": "3", "SLURM_CPUS_PER_TASK": "1"}
+    variables |= {"SLURM_ARRAY_TASK_COUNT": "2", "SLURM_CPUS_PER_TASK": "1"}
     tasks = [subprocess.Popen(["sh", "sweep.sh"], cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                               env={**variables, "SLURM_ARRAY_TASK_ID": number, "OUT": out})
-             for number, out in (("1", "results"), ("2", "results"), ("3", "elsewhere"))]  # fmt: skip
+             for number, out in (("1", "results"), ("2", "elsewhere"))]  # fmt: skip
     errors = [task.communicate()[1].decode() for task in tasks]
-    assert [task.returncode for task in tasks] == [0, 0, 0], errors
+    assert [task.returncode for task in tasks] == [0, 0], errors
     assert sum(len(pack) for each in ("results", "elsewhere") for pack in packs(tmp_path / each)) == 12
-    assert re.search(r"│ sweep +│ +12 │ +8 \(67 %\)", processes.command(tmp_path, "status", "results"))
+    assert re.search(r"│ sweep +│ +12 │ +6 \(50 %\)", run_cli.succeeds("status", "results"))
     subprocess.run(["cp", "-R", "elsewhere/.", "results/"], cwd=tmp_path, check=True)
-    printed = processes.command(tmp_path, "status", "results")
+    printed = run_cli.succeeds("status", "results")
     assert all(re.search(rf"│ {name} +│ +{n} │ +{n} \(100 %\)", printed)
-               for name, n in (("sweep", 12), ("sweep 3 of 3", 4)))  # fmt: skip
-    assert "I/N, such as 1/8" in processes.command(tmp_path, "sweep", "sweep.toml", "--shard", "0/3", code=2)
+               for name, n in (("sweep", 12), ("sweep 2 of 2", 6)))  # fmt: skip
+    assert "I/N, such as 1/8" in run_cli.fails("sweep", "sweep.toml", "--shard", "0/3")
 
 
 def packs(folder):
