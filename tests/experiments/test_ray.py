@@ -177,8 +177,6 @@ def test_a_node_with_another_version_is_refused(cluster, expected, tmp_path, mon
     assert re.search(r"a node is not used: .* has wanderlust 0\.0\.1 \(the driver has", text.getvalue())
     found = contents(tmp_path / "results")
     assert all(found[run.key] == expected[run.key] for run in RUNS[:6])
-    with pytest.raises(WanderlustError, match=r"connected to Ray already; .* ray\.init\(runtime_env="):
-        run_all(RUNS[60:70], Store(tmp_path / "results"), on="ray", ship_package=True)
     monkeypatch.setattr(ray_cluster, "versions", lambda: {"NumPy": "1.0"})
     with pytest.raises(WanderlustError, match=r"no node of the cluster has the driver's versions: .* has NumPy"):
         run_all(RUNS[60:70], Store(tmp_path / "results"), on="ray")

@@ -24,8 +24,6 @@ class Execution:
     processes: bool | None = None
     """Whether runs on this machine are executed in processes, which a run cannot take with it when it hangs or exits.
     By default, runs with code of the user are (`module:name`), and all runs with a time limit."""
-    ship_package: bool = False
-    """Send this version of the package to the workers of a Ray cluster."""
     skip_failed: bool = False
     """Do not repeat runs that failed before with the same code."""
     ray_memory: float | None = None
@@ -42,7 +40,6 @@ class Execution:
             object.__setattr__(self, "time_limit", check_number("time_limit", self.time_limit, low=0, open_low=True))
         if self.processes is not None and not check_flag("processes", self.processes) and self.time_limit is not None:
             raise InvalidSetting("a time limit needs processes: leave out processes=False.")
-        check_flag("ship_package", self.ship_package)
         check_flag("skip_failed", self.skip_failed)
         if self.ray_memory is not None:
             object.__setattr__(self, "ray_memory", check_number("ray_memory", self.ray_memory, low=0, open_low=True))

@@ -53,7 +53,6 @@ _SECONDS_TO_END = 10.0
 SECONDS_WITHOUT_HEAD = 15.0
 """How long the head may not answer before the cluster is taken to be lost."""
 _RECONNECT = "RAY_gcs_rpc_server_reconnect_timeout_s"
-_PACKAGE = Path(__file__).parents[2]
 _AUTHENTICATION = "RAY_AUTH_MODE"
 _NODE_LABEL = "ray.io/node-id"
 
@@ -71,13 +70,7 @@ class RayExecutor:
         self._ray = _import_ray()
         self._owned = not self._ray.is_initialized()
         if self._owned:
-            self._connect(address, runs, ship_package=execution.ship_package)
-        elif execution.ship_package:
-            # Ray sends local folders only when a connection is made.
-            raise WanderlustError(
-                "this program is connected to Ray already; to send the package, connect with "
-                f"ray.init(runtime_env={{'py_modules': [{str(_PACKAGE)!r}]}})."
-            )
+            self._connect(address, runs)
         # The errors of Ray's client tell that the head is lost.
         self._head = "" if address.startswith("ray://") else self._ray.get_runtime_context().gcs_address
         self._head_answered = time.monotonic()
@@ -145,7 +138,7 @@ class RayExecutor:
             _print_messages_of_ray(on=True)
         return outcomes
 
-    def _connect(self, address: str, runs: Sequence[Run], *, ship_package: bool) -> None:
+    def _connect(self, address: str, runs: Sequence[Run]) -> None:
         if not address:
             raise InvalidSetting(
                 f"--on ray needs the address of a cluster in {ADDRESS}, or --on ray://HOST:PORT. `ray start --head` "
@@ -160,8 +153,7 @@ class RayExecutor:
             for name, file in files.items():
                 (Path(folder) / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(file, Path(folder) / name)
-            package = {"py_modules": [str(_PACKAGE)]} if ship_package else {}
-            environment = {"working_dir": folder, **package}
+            environment = {"working_dir": folder}
             try:
                 self._ray.init(address=address, runtime_env=environment, log_to_driver=False, logging_level="ERROR")
             except Exception as error:  # Ray raises errors of many kinds, of its own and of gRPC.
@@ -194,7 +186,7 @@ class RayExecutor:
         elif self._refused:
             raise WanderlustError(
                 f"no node of the cluster has the driver's versions: {'; '.join(sorted(set(self._refused.values())))}. "
-                "Install the same versions there, or send this package with --ship-package."
+                "Install the same versions there."
             )
         elif time.monotonic() - self._last_worker > _SECONDS_WITHOUT_WORKERS:
             raise WanderlustError(f"{self.name}: there is no node with a CPU. Finished runs are stored; repeat later.")
