@@ -416,7 +416,7 @@ def test_processes_outlive_runs_that_exit_and_runs_that_hang(tmp_path, monkeypat
     check_failures(summary, REASONS | exits)
     (state,) = status.read_all(store, [])
     assert (state.total, state.done, state.failed, state.active) == (8, 3, 5, False)
-    listed = status.failures(tmp_path)["faults"]
+    listed = status.failures(tmp_path)
     assert {entry["repeat"] for entry in listed} == {run.command for run in bad}
 
 

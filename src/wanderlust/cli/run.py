@@ -90,7 +90,7 @@ def _run_with_key(folder: Path, key: str) -> Run:
     from wanderlust.experiments.run import Run
     from wanderlust.experiments.store import Store
 
-    for failed in (failed for each in failures(folder).values() for failed in each if failed["key"] == key):
+    for failed in (each for each in failures(folder) if each["key"] == key):
         return Run.from_json(shlex.split(failed["repeat"])[-1])
     for line in Store(folder).lines([]):
         if line["key"] == key:

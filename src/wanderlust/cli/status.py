@@ -64,7 +64,7 @@ def _overview(folder: Path) -> tuple[RenderableType, bool]:
     store, problems = Store(folder), list[str]()
     store.check_exists()
     stored = store.stored_keys(problems)
-    found = list(read_all(store, problems, stored))
+    found = list(read_all(store, problems))
     rows = []
     for each in found:
         rate = f"{each.rate:,.1f}/s" if each.rate >= 1 else f"{60 * each.rate:.1f}/min" if each.rate else ""
@@ -86,7 +86,7 @@ def _print_failures(folder: Path, *, everything: bool) -> None:
     from wanderlust.experiments.report.text_tables import printable
     from wanderlust.experiments.store import Store
 
-    found = [failure for each in failures(folder).values() for failure in each]
+    found = failures(folder)
     stored = Store(folder).stored_keys() if found else set()
     missing = [failure for failure in found if failure["key"] not in stored]
     groups: dict[str, list[FailedRun]] = {}

@@ -415,7 +415,7 @@ def stored_scores(exam: StoredExam, store: Store, problems: list[str]) -> list[E
     found = [stored for stored in store.load_all(problems) if stored.run in wanted]
     found.sort(key=lambda stored: str(stored.metadata.get("finished")))
     name, failures = status.file_name(exam.selection.name), {}
-    for failure in status.failures(store.folder, [name]).get(name, []):
+    for failure in status.failures(store.folder, name):
         with contextlib.suppress(ValueError):  # Not a command that this version prints.
             failures[Run.from_json(shlex.split(failure["repeat"])[-1])] = failure["error"]
     return exam_scores(exam.selection, found, failures, exam.costs, problems)

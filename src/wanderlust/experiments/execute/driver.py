@@ -153,8 +153,7 @@ class _Driver:
         self.store, self.execution, self.progress = store, execution, progress
         self.summary = RunSummary()
         self._missing = missing_runs(runs, store, self.summary)
-        failed = failures(store.folder).values() if execution.skip_failed else ()
-        failed_before = {each["key"]: each for entries in failed for each in entries}
+        failed_before = {each["key"]: each for each in failures(store.folder)} if execution.skip_failed else {}
         skipped = {run.key: failed_before[run.key] for run in self._missing if run.key in failed_before}
         self._missing = [run for run in self._missing if run.key not in skipped]
         if skipped:
@@ -527,10 +526,10 @@ class _WorkerProcess:
             return TaskResult(run, *(self._receive() if message is None else message))
         except (EOFError, OSError):
             return TaskResult(run, error=f"the worker process {exit_reason(self.end())}.", lost=True)
-        except TimeLimitReached as error:
+        except BaseException as error:  # The time limit, or Python cannot start a process here.
             self.kill()
             self.end()
-            return TaskResult(run, error=str(error))
+            return failed(run, error)
 
     def _receive(self, more_seconds: float = 0.0) -> Any:
         """Return the next message, or raise `TimeLimitReached` after the time limit and some more seconds."""

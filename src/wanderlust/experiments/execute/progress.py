@@ -287,10 +287,10 @@ def file_name(name: str) -> str:
     return _UNSAFE.sub("-", name).strip(".-")[:80] or "runs"
 
 
-def read_all(store: Store, problems: list[str], stored: set[str] | None = None) -> Iterator[Status]:
-    """Yield the status of every experiment in a folder; `stored` are the keys of the store, if they are known."""
+def read_all(store: Store, problems: list[str]) -> Iterator[Status]:
+    """Yield the status of every experiment in a folder."""
+    stored = store.stored_keys(problems)
     for path in sorted((store.folder / STATUS).glob(f"*{_KEYS}")):
-        stored = store.stored_keys(problems) if stored is None else stored
         try:
             yield _read(path, stored)
         except BadFile as error:
@@ -307,10 +307,9 @@ def all_keys(folder: Path) -> set[str]:
     return {key for path in (folder / STATUS).glob(f"*{_KEYS}") for key in _read_keys(path)[1]}
 
 
-def failures(folder: Path, names: Iterable[str] | None = None) -> dict[str, list[FailedRun]]:
-    """Return name -> failed runs of the experiments in a folder."""
-    paths = {path.name.removesuffix(_FAILED): path for path in sorted((folder / STATUS).glob(f"*{_FAILED}"))}
-    return {name: _read_failures(path) for name, path in paths.items() if names is None or name in names}
+def failures(folder: Path, name: str = "*") -> list[FailedRun]:
+    """Return the failed runs of the experiments in a folder, or of the one whose files have this name."""
+    return [failed for path in sorted((folder / STATUS).glob(f"{name}{_FAILED}")) for failed in _read_failures(path)]
 
 
 def _read_keys(path: Path) -> tuple[str, list[str]]:
