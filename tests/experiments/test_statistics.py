@@ -61,8 +61,9 @@ def test_estimates_lie_between_the_extremes(values):
 
 def test_bootstrap_interval_of_a_mean_is_about_two_standard_errors():
     values = np.random.default_rng(0).normal(size=200)
-    _, low, high = bootstrap_interval(values)
-    assert (high - low) / 2 == pytest.approx(paper_percent(values).ci, rel=0.1)
+    mean, low, high = bootstrap_interval(values)
+    ci = paper_percent(values).ci
+    assert (mean - low, high - mean) == (pytest.approx(ci, rel=0.1), pytest.approx(ci, rel=0.1))
 
 
 @given(numbers, numbers)

@@ -561,14 +561,15 @@ class _WorkerProcess:
         self._connection, theirs = context.Pipe()
         # A module in the current folder is found there, also if the folder was changed since Python started.
         path = [folder or os.getcwd() for folder in sys.path]
-        self._process = context.Process(target=_serve, args=(theirs, self._stop, path), daemon=True)
+        process = context.Process(target=_serve, args=(theirs, self._stop, path), daemon=True)
         with self._starting:
             # Without the program, which the new process would execute if it is a script without a `__main__` guard.
             main, sys.modules["__main__"] = sys.modules["__main__"], types.ModuleType("__main__")
             try:
-                self._process.start()
+                process.start()
             finally:
                 sys.modules["__main__"] = main
+        self._process = process
         theirs.close()
 
 
