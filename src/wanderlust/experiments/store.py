@@ -320,7 +320,6 @@ class Store:
         self._damaged: set[str] = set()
         """Names of packs that cannot be merged."""
         self._modified = -1
-        self._checked = -1.0
 
     def prepare(self) -> None:
         """Create the folder, check that it is writable, and delete stale unfinished files."""
@@ -419,10 +418,7 @@ class Store:
         return intact
 
     def has(self, key: str) -> bool:
-        """Return whether a run is stored, as of a second ago; its contents are not checked."""
-        if time.monotonic() - self._checked > 1.0:
-            self.refresh()
-            self._checked = time.monotonic()
+        """Return whether a run is stored, as of the last `refresh`; its contents are not checked."""
         return self._pack_of(check_instance("key", key, str)) is not None
 
     def check_exists(self) -> None:
@@ -464,7 +460,6 @@ class Store:
                 if not isinstance(error.__cause__, FileNotFoundError):
                     unusable.append(str(error))
         self._packs, self._unusable = packs, unusable
-        self._checked = time.monotonic()
 
     def _latest_first(self) -> Iterator[Pack]:
         """Return the packs; of a run that is in two of them, the first one counts."""

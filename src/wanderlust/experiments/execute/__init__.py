@@ -36,12 +36,11 @@ class Execution:
             )
         if self.jobs is not None:
             object.__setattr__(self, "jobs", check_integer("jobs", self.jobs, low=1))
-        if self.time_limit is not None:
-            object.__setattr__(self, "time_limit", check_number("time_limit", self.time_limit, low=0, open_low=True))
+        for name in ("time_limit", "ray_memory"):
+            if (value := getattr(self, name)) is not None:
+                object.__setattr__(self, name, check_number(name, value, low=0, open_low=True))
         if self.processes is not None and not check_flag("processes", self.processes) and self.time_limit is not None:
             raise InvalidSetting("a time limit needs processes: leave out processes=False.")
         check_flag("skip_failed", self.skip_failed)
-        if self.ray_memory is not None:
-            object.__setattr__(self, "ray_memory", check_number("ray_memory", self.ray_memory, low=0, open_low=True))
         if self.on == LOCAL and self.ray_memory is not None:
             raise InvalidSetting("ray_memory is for a Ray cluster: add on='ray', or leave it out.")

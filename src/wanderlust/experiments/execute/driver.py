@@ -232,6 +232,7 @@ class _Driver:
 
     def _next_batch(self, batches: Batches, slots: int) -> list[Run]:
         """Return the next runs that are not stored; another process may have stored some meanwhile."""
+        self.store.refresh()
         while batch := batches.next(slots):
             remaining = []
             for run in batch:
