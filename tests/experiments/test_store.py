@@ -160,6 +160,16 @@ def test_the_runs_of_a_damaged_pack_are_repeated(store, damage, count):
     assert {each.run for each in Store(store.folder).load_all([])} == set(runs)
 
 
+def test_another_number_in_a_line_is_noticed(store):
+    store.add(sealed(runs_of(1)))
+    (pack,) = store.packs.glob("*.zip")
+    contents = pack.read_bytes()
+    pack.write_bytes(contents.replace(b'"seconds": 0.25', b'"seconds": 0.35'))
+    assert pack.read_bytes() != contents
+    assert list(Store(store.folder).lines(problems := [])) == []
+    assert pack.name in problems[0]
+
+
 def pickled(contents):
     np.savez(file := io.BytesIO(), about=np.array([{"format": 1}], dtype=object))
     return file.getvalue()
