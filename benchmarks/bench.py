@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Annotated
 
 import tyro
+from rich.console import Console
 from speed import measures
 from speed import report as bench_report
 from tyro.conf import arg
 
 from wanderlust.core.errors import InvalidSetting, WanderlustError
 from wanderlust.core.files import check_writable, shown_path, write_file
-from wanderlust.experiments.report.text_tables import new_console
 
 _PLOT_SUFFIXES = (".png", ".svg", ".pdf")
 
@@ -51,7 +51,7 @@ def bench(
     committed = json_module.loads(check.read_text(encoding="utf-8"))["results"] if check else []
     ratios = {each["name"]: each["ratio"] for each in committed}
 
-    console = new_console(markup=True)
+    console = Console(width=None if sys.stdout.isatty() else 150)
     results = bench_report.collect(measures.all_lines(quick, peers_python), console)
     if bench_report.slower(results, ratios):
         console.print("measured once more: a ratio is worse than the committed one")

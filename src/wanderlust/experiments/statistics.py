@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from wanderlust.core.errors import InvalidSetting, check_integer, check_number
+from wanderlust.core.errors import InvalidSetting, check_integer
 from wanderlust.core.mdp import FloatArray
 
 __all__ = [
@@ -29,7 +29,7 @@ __all__ = [
 ]  # fmt: skip
 
 _STANDARD_ERRORS = 2.0
-_NORMAL_95 = 1.959963984540054
+_LEVEL, _NORMAL_95 = 0.95, 1.959963984540054
 
 
 class Interval(NamedTuple):
@@ -77,11 +77,11 @@ def paper_curve(values: FloatArray) -> tuple[FloatArray, FloatArray]:
     return values.mean(axis=0), _STANDARD_ERRORS * values.std(axis=0) / math.sqrt(len(values))
 
 
-def wilson_interval(successes: int, n: int, *, z: float = _NORMAL_95) -> Interval:
+def wilson_interval(successes: int, n: int) -> Interval:
     """Return the share of successes with Wilson's interval: (p + z²/2n ± z√(p(1−p)/n + z²/4n²)) / (1 + z²/n)."""
     n = check_integer("n", n, low=1)
     k = check_integer("successes", successes, low=0, high=n)
-    z = check_number("z", z, low=0)
+    z = _NORMAL_95
     share, scale = k / n, 1.0 + z * z / n
     centre = (share + z * z / (2 * n)) / scale
     half = z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n)) / scale
@@ -104,22 +104,16 @@ def _mean(x: FloatArray) -> FloatArray:
 
 
 def bootstrap_interval(
-    values: ArrayLike,
-    statistic: Callable[[FloatArray], FloatArray] = _mean,
-    *,
-    level: float = 0.95,
-    samples: int = 2000,
-    seed: int = 0,
+    values: ArrayLike, statistic: Callable[[FloatArray], FloatArray] = _mean, *, samples: int = 2000
 ) -> Interval:
-    """Return a statistic and its percentile bootstrap interval over the seeds.
+    """Return a statistic and its percentile bootstrap interval over the seeds, always with the same random samples.
 
     `statistic` takes an array [..., seed] and returns one number per leading index.
     """
     x = _numbers(values)
-    level = check_number("level", level, low=0, high=1, open_low=True, open_high=True)
-    resampled = np.random.default_rng(seed).integers(len(x), size=(check_integer("samples", samples, low=1), len(x)))
+    resampled = np.random.default_rng(0).integers(len(x), size=(samples, len(x)))
     statistics = np.asarray(statistic(x[resampled]))
-    low, high = np.quantile(statistics, [(1 - level) / 2, (1 + level) / 2])
+    low, high = np.quantile(statistics, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2])
     return Interval(float(statistic(x)), float(low), float(high))
 
 
@@ -129,7 +123,7 @@ def probability_of_improvement(x: ArrayLike, y: ArrayLike) -> float:
     return float((a > b).mean() + 0.5 * (a == b).mean())
 
 
-def power_law(x: ArrayLike, log_y: ArrayLike, *, level: float = 0.95) -> PowerLaw:
+def power_law(x: ArrayLike, log_y: ArrayLike) -> PowerLaw:
     """Return the least-squares fit of log y over log x, with the Student t interval of its exponent.
 
     `log_y` has one number for each x: for several seeds, the mean of their logarithms.
@@ -139,13 +133,12 @@ def power_law(x: ArrayLike, log_y: ArrayLike, *, level: float = 0.95) -> PowerLa
     u, v = np.log(_numbers(x)), _numbers(log_y)
     if len(u) != len(v) or len(u) < 3 or np.ptp(u) == 0:
         raise InvalidSetting(f"a power law needs at least three points with different x, got {x!r} and {log_y!r}.")
-    level = check_number("level", level, low=0, high=1, open_low=True, open_high=True)
     centred = u - u.mean()
     sum_of_squares = float(centred @ centred)
     exponent = float(centred @ v) / sum_of_squares
     residual = v - v.mean() - exponent * centred
     dof = len(u) - 2
-    half = float(t.ppf((1 + level) / 2, dof)) * math.sqrt(float(residual @ residual) / dof / sum_of_squares)
+    half = float(t.ppf((1 + _LEVEL) / 2, dof)) * math.sqrt(float(residual @ residual) / dof / sum_of_squares)
     return PowerLaw(Interval(exponent, exponent - half, exponent + half), float(np.exp(v.mean() - exponent * u.mean())))
 
 

@@ -135,7 +135,6 @@ class RayExecutor:
         if self._owned:
             with contextlib.suppress(Exception):
                 self._ray.shutdown()
-            _print_messages_of_ray(on=True)
         return outcomes
 
     def _connect(self, address: str, runs: Sequence[Run]) -> None:
@@ -161,7 +160,6 @@ class RayExecutor:
                 token = "" if is_set else f" If the cluster asks for a token, set {_AUTHENTICATION}=token."
                 reason = f"{type(error).__name__}: {_first_line(error)}"
                 raise WanderlustError(f"Ray cannot be reached at {address} ({reason}).{token}") from error
-        _print_messages_of_ray(on=False)
 
     def _count(self, *, force: bool = False) -> None:
         """Count the slots: CPUs that are free or execute batches of this driver, on nodes that have not refused.
@@ -282,13 +280,6 @@ def _import_ray() -> Any:
         raise MissingPackage(
             "Ray is not installed: pip install 'wanderlust[ray]', or leave out --on to use this machine."
         ) from None
-
-
-def _print_messages_of_ray(*, on: bool) -> None:
-    """Let Ray print a paragraph for every worker or node that ends, or not: the driver lists failed runs itself."""
-    with contextlib.suppress(Exception):  # Not a public variable of Ray.
-        worker: Any = importlib.import_module("ray._private.worker")
-        worker._worker_logs_enabled = on
 
 
 def _first_line(error: object) -> str:

@@ -86,13 +86,12 @@ def format_percent(value: Percent | None, seeds: int | None = None) -> str:
 # --- The terminal ----------------------------------------------------------------------------------------
 
 
-def new_console(width: int = 150, *, highlight: bool = True, markup: bool = False) -> Console:
+def new_console(width: int = 150, *, highlight: bool = True) -> Console:
     """Return a console for standard output; `width` applies where that is not a terminal.
 
-    Without `markup`, text is printed as it is: names of files and explorers may contain brackets and colons.
+    Text is printed as it is: names of files and explorers may contain brackets and colons.
     """
-    size = None if sys.stdout.isatty() else width
-    return Console(highlight=highlight, markup=markup, emoji=markup, width=size)
+    return Console(highlight=highlight, markup=False, emoji=False, width=None if sys.stdout.isatty() else width)
 
 
 def new_table(
