@@ -4,9 +4,11 @@ import contextlib
 import io
 import os
 import pickle
+import re
 import sys
 import threading
 import zipfile
+import zlib
 
 import numpy as np
 import pytest
@@ -18,7 +20,7 @@ from wanderlust.core.errors import BadFile, CannotWrite, InvalidSetting, Unknown
 from wanderlust.experiments import store as store_module
 from wanderlust.experiments.execute.driver import run_all
 from wanderlust.experiments.run import Result, Run
-from wanderlust.experiments.store import Store, seal, write_pack
+from wanderlust.experiments.store import Store, read_pack, seal, write_pack
 
 RUN = Run(world="toy", explorer="random", seed=3, settings={"budget": 200})
 
@@ -168,6 +170,19 @@ def test_another_number_in_a_line_is_noticed(store):
     assert pack.read_bytes() != contents
     assert list(Store(store.folder).lines(problems := [])) == []
     assert pack.name in problems[0]
+
+
+def test_an_index_may_not_name_places_outside_of_the_file(store):
+    store.add(sealed(runs_of(1)))
+    (pack,) = store.packs.glob("*.zip")
+    contents = pack.read_bytes()
+    offset, size, crc = map(int, re.search(rb"wanderlust pack 3 (\d+) (\d+) (\d+)", contents).groups())
+    index = contents[offset : offset + size]
+    forged = re.sub(rb", \d(\d+, \d+\]\]\})", rb", 9\1", index)  # the size of the archive
+    contents = contents.replace(index, forged).replace(b"%015d" % crc, b"%015d" % zlib.crc32(forged))
+    pack.write_bytes(contents)
+    with pytest.raises(BadFile, match="outside of the file"):
+        read_pack(pack)
 
 
 def pickled(contents):
