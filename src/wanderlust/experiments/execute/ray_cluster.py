@@ -117,11 +117,6 @@ class RayExecutor:
                 ready += self._ray.wait(others, num_returns=len(others), timeout=0)[0]
             return [outcome for reference in ready for outcome in self._outcomes(reference)]
 
-    @property
-    def pending(self) -> int:
-        """The number of batches that have not been collected."""
-        return len(self._pending)
-
     def close(self) -> list[TaskResult]:
         """Cancel everything; return the results that arrived meanwhile."""
         outcomes: list[TaskResult] = []
