@@ -190,10 +190,12 @@ class _Driver:
         apart = {run for run in self._missing if self._needs_process(run, is_long=is_long)}
         with self.progress.track(self._missing, jobs, stored=self.summary.stored):
             # One after the other, because compiling sets numba options that all threads share.
-            for run in {(run.explorer, run.kind): run for run in self._missing if run not in apart}.values():
+            kinds = {(run.explorer, run.kind, str(run.settings.get("replay"))): run
+                     for run in self._missing if run not in apart}  # fmt: skip
+            for run in kinds.values():
                 self._report("running")
-                with contextlib.suppress(Exception):  # The run is executed again, which gives the same error.
-                    compile_once(run)
+                with contextlib.suppress(Exception, SystemExit):  # It is executed again, which gives the same error.
+                    run.train(steps=1)
             if self._missing:
                 jobs = min(jobs, len(self._missing))
                 self._drive(self._missing, LocalExecutor(jobs, apart, self.execution.time_limit))
