@@ -31,12 +31,6 @@ def printed(expression: str, *folders: Path) -> str:
     return done.stdout.strip()
 
 
-def test_the_key_contains_the_sources_of_the_library():
-    run = wl.Run(world="toy", explorer="random")
-    assert run.code == (library_hash(), "")
-    assert run.key != run.key_with(("other sources", ""))
-
-
 def test_a_worker_uses_the_hash_of_the_driver_for_the_same_sources():
     """A release on the driver can be a folder of sources on a worker."""
     run = wl.Run(world="toy", explorer="random", settings={"budget": 20})
