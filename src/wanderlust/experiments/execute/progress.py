@@ -336,20 +336,11 @@ def _read(path: Path, stored: set[str]) -> Status:
         return Status(name, len(keys), done, failed, 0, 0.0, None, "executed in shards", active=False)
     age = (_now() - report.updated).total_seconds()
     active = report.state == "running" and age < STALE_SECONDS
-    driver = _describe(report, active=active, age=age, complete=done + failed >= len(keys))
+    state = "stopped" if report.state == "running" and not active else report.state
+    ago = f"last report {format_duration(max(age, 0.0))} ago"
+    driver = f"{state} on {report.on}, driver {report.host} (process {report.process}), {ago}"
     pace = (report.running, report.rate, report.seconds_left) if active else (0, 0.0, None)
     return Status(name, len(keys), done, failed, *pace, driver, active)
-
-
-def _describe(report: _Report, *, active: bool, age: float, complete: bool) -> str:
-    place = f"on {report.on}, driver {report.host} (process {report.process})"
-    ago = f"{format_duration(max(age, 0.0))} ago"
-    if active:
-        return f"running {place}, last report {ago}"
-    if complete:
-        return f"finished {ago}"
-    word = "stopped" if report.state == "running" else report.state
-    return f"{word} {ago}, {place}; the same command continues"
 
 
 def _read_failures(path: Path) -> list[FailedRun]:
