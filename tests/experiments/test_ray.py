@@ -148,6 +148,17 @@ def test_the_driver_is_killed_and_the_next_one_loses_a_node(cluster, expected, p
     assert contents(tmp_path) == expected
 
 
+def test_an_exam_has_the_same_scores(cluster, tmp_path):
+    """On Ray and on this machine, in a deterministic and a stochastic world."""
+    parts = {"families": ["lock", "tv"], "levels": [1], "seeds": 2, "quiet": True}
+    there, here = (
+        wl.exam(["vv-ucb", "rlsvi"], **parts, out=tmp_path / name, **place)
+        for name, place in (("there", {"on": "ray"}), ("here", {"jobs": 1}))
+    )
+    assert there.rows() == here.rows()
+    assert contents(tmp_path / "there") == contents(tmp_path / "here")
+
+
 def test_a_node_with_another_version_is_refused(cluster, expected, tmp_path, monkeypatch):
     """The other nodes do the work; without any, the driver says so."""
     other = tmp_path / "other"

@@ -1,6 +1,5 @@
 """Sweeps as a lab uses them, each command in a process of its own."""
 
-import io
 import json
 import os
 import platform
@@ -109,7 +108,7 @@ def cave():
 """
 
 
-def test_the_traceback_of_user_code_is_kept_and_a_debugger_opens_there(tmp_path, run_cli, monkeypatch):
+def test_the_traceback_of_user_code_is_kept_and_a_debugger_opens_there(tmp_path, run_cli, processes, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "cave_of_a_lab.py").write_text(CAVE)
     sweep = (
@@ -132,10 +131,13 @@ def test_the_traceback_of_user_code_is_kept_and_a_debugger_opens_there(tmp_path,
     code, printed, _ = run_cli("status", "results", "--failures")
     assert (printed.count("return treasures[depth]"), printed.count("  repeat: ")) == (1, 2)
     (key, _) = re.findall("^  ([0-9a-f]{24}) ", printed, re.MULTILINE)
-    assert "--allow-code cave_of_a_lab" in run_cli.fails("run", key)
+    allowed = ["--allow-code", "cave_of_a_lab"]
+    assert " ".join(allowed) in run_cli.fails("run", key)
     assert "has no run with the key 'a'" in run_cli.fails("run", "a")
-    monkeypatch.setattr(sys, "stdin", io.StringIO("p depth, treasures\nq\n"))
-    code, printed, _ = run_cli("run", key, "--allow-code", "cave_of_a_lab", "--debug")
+    # In a process of its own, as a debugger ends the tracing of this one.
+    (tmp_path / "typed").write_text("p depth, treasures\nq\n")
+    code = f"import sys; sys.stdin = open('typed'); sys.argv = {['wanderlust', 'run', key, *allowed, '--debug']!r}\n"
+    code, printed, _ = processes.run(tmp_path, f"{code}import wanderlust.cli.main as m; m.main()")
     assert (code, "(4, [1, 2, 3])" in printed) == (1, True), printed
     assert "2 runs skipped" in run_cli(*sweep, "--skip-failed")[2]
     assert "failed, 2 runs" in run_cli.succeeds("status", "results"), "they stay in the list"
