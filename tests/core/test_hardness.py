@@ -7,7 +7,7 @@ import pytest
 
 import wanderlust as wl
 from random_mdps import random_mdp
-from wanderlust.core.hardness import expected_visits, hardness, steps_to_reach
+from wanderlust.core.hardness import expected_steps, expected_visits, hardness
 from wanderlust.core.mdp import TabularMDP, deterministic_mdp, estimated_mdp
 from wanderlust.core.planning import optimal_values, policy_value, reachable_states
 from wanderlust.experiments.diagnosis import estimated_hardness
@@ -21,7 +21,7 @@ def test_rarest_state_of_the_paper_s_worlds(world: str, episodes: float) -> None
     assert wl.make_world(world).hardness().rarest_visit == pytest.approx(episodes, rel=0.01)
 
 
-@pytest.mark.parametrize("depth", [5, 20])
+@pytest.mark.parametrize("depth", [5, 10, 20])
 def test_deep_sea(depth: int) -> None:
     """A random walk takes 2^N episodes. The far corner takes N - 1 steps, and an episode of N with the other flag."""
     found = wl.make_world("deep-sea", depth=depth).hardness()
@@ -33,14 +33,22 @@ def test_deep_sea(depth: int) -> None:
     assert fixed.farthest == depth - 1
 
 
-def test_steps_to_the_farthest_state() -> None:
-    assert wl.make_world("toy").hardness().farthest == 8
+def test_prisons_have_an_infinite_diameter() -> None:
+    assert wl.make_world("toy").hardness().diameter == 8.0
+    assert wl.make_world("prison").hardness().diameter == np.inf
+    assert wl.make_world("noisy-prison").hardness().diameter == np.inf
+    # With an escape of probability 1/2 the prison is left after two steps in the mean.
+    assert wl.make_world("prison", escape=0.5).hardness().diameter < 50
+
+
+def test_large_worlds_have_no_diameter_but_steps_to_reach() -> None:
     found = wl.make_world("wall").hardness()
+    assert found.diameter is None
     assert found.farthest == 123
-    stochastic = wl.make_world("noisy-toy").hardness()
+    stochastic = wl.with_slips(wl.make_world("wall"), success=0.9, random=0.05, stay=0.05).hardness()
     assert stochastic.steps_to_reach is None
     assert stochastic.farthest is None
-    assert "deterministic environments only" in repr(stochastic)
+    assert "not computed for more than 500 states" in repr(stochastic)
 
 
 def test_returns_gap_and_value_norm() -> None:
@@ -74,6 +82,7 @@ def test_horizon_and_discount_can_be_given() -> None:
 def test_a_readable_repr() -> None:
     text = repr(wl.make_world("prison").hardness())
     assert "24: one visit in 5,269 episodes of 11 steps" in text
+    assert text.splitlines()[-1].split() == ["diameter", "∞"]
     assert "7,394 visits in an episode of 200,000 steps" in repr(wl.make_world("chain").hardness())
 
 
@@ -88,17 +97,21 @@ def restarted(mdp: TabularMDP) -> np.ndarray[Any, Any]:
     return p
 
 
+@pytest.mark.parametrize("deterministic", [True, False])
 @pytest.mark.parametrize("seed", range(6))
-def test_steps_by_brute_force(seed: int) -> None:
+def test_steps_by_brute_force(seed: int, deterministic: bool) -> None:
     """Value iteration that runs for long, on small random MDPs with several starts, ends and traps."""
-    mdp = random_mdp(seed, n_states=6, n_actions=2, n_outcomes=1)
+    mdp = random_mdp(seed, n_states=6, n_actions=2, n_outcomes=1 if deterministic else 3)
+    assert mdp.deterministic == deterministic
     states = reachable_states(mdp)
-    steps, p = steps_to_reach(mdp, states), restarted(mdp)
+    steps, between = expected_steps(mdp, states, all_pairs=True)
+    p = restarted(mdp)
     for g in np.flatnonzero(states):
         c = np.zeros(mdp.n_states)
         for _ in range(4_000):
             c = np.where(np.arange(mdp.n_states) == g, 0.0, 1 + (p @ c).min(axis=1))
         c[c > 2_000] = np.inf
+        np.testing.assert_allclose(between[:, np.flatnonzero(states) == g][:, 0], c[states], rtol=1e-6)
         started = mdp.start > 0
         assert steps[g] == pytest.approx(mdp.start[started] @ c[started])
     assert np.isinf(steps[~states]).all()
@@ -119,7 +132,7 @@ def test_visits_of_a_long_horizon() -> None:
 def test_a_single_state() -> None:
     mdp = deterministic_mdp(np.zeros((1, 2), int), np.zeros((1, 2)), np.zeros((1, 2), bool), np.ones(1))
     found = hardness(mdp, horizon=10)
-    assert (found.farthest, found.rarest_visit) == (0.0, 0.1)
+    assert (found.diameter, found.farthest, found.rarest_visit) == (0.0, 0.0, 0.1)
     assert found.action_gap == np.inf
     assert np.isnan(found.random_share)
 
@@ -167,7 +180,7 @@ def test_hardness_from_the_transitions_of_a_run() -> None:
     assert found.hardness is not None
     assert found.hardness.optimal_return == pytest.approx(exact.optimal_return)
     assert found.hardness.rarest_visit == pytest.approx(exact.rarest_visit)
-    assert found.json_values["farthest"] == exact.farthest
+    assert found.json_values["diameter"] == exact.diameter
     old = result._replace(outcomes=np.zeros(0), starts=np.zeros(0))
     missing = estimated_hardness({"vv-ucb": [old]}, n_actions=4, horizon=100)
     assert (missing.source, missing.hardness) == ("none", None)

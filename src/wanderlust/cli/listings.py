@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 PICTURE_FORMATS = ("png", "svg", "pdf")
 _HEADINGS = (
     "world", "states", "horizon", "random walks per visit of the rarest state", "random return / optimal (%)",
-    "smallest action gap", "value norm", "steps to the farthest state",
+    "smallest action gap", "value norm", "steps to the farthest state", "diameter",
 )  # fmt: skip
 _SOFTWARE = Template("""\
 @software{wanderlust,
@@ -149,4 +149,5 @@ def _hardness_cells(found: Hardness) -> list[str]:
         f"{found.action_gap:.3g}",
         f"{found.value_norm:.3g}",
         "–" if found.farthest is None else short_number(found.farthest),
+        "–" if found.diameter is None else short_number(found.diameter),
     ]

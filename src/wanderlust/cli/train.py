@@ -25,8 +25,7 @@ class TrainOptions:
     episodes: arguments.Number = 20
     """Episodes of the final evaluation of the greedy policy."""
     save: arguments.OptionalFile = None
-    """Save the agent to this file, also after Ctrl-C, SIGTERM or an error. Without it, training that ends early is
-    saved to a new file, ENVIRONMENT-unfinished.npz."""
+    """Save the agent to this file. Training that ends early is always saved (ENVIRONMENT-unfinished.npz without it)."""
     checkpoint_every: Annotated[
         int | None,
         arg(
