@@ -32,7 +32,7 @@ def printed(expression: str, *folders: Path) -> str:
 
 
 def test_a_worker_uses_the_hash_of_the_driver_for_the_same_sources():
-    """A release on the driver can be a folder of sources on a worker."""
+    """A release on the driver can be a folder of sources on a worker, with --ship-package."""
     run = wl.Run(world="toy", explorer="random", settings={"budget": 20})
     ((sealed, *_),) = execute_batch([(run.json, "")], None, "of the driver")
     assert sealed.key == run.key_with(("of the driver", "")) != run.key

@@ -1,10 +1,14 @@
 """Runs on a real Ray cluster of two nodes: the results of this machine, bit for bit, whatever is killed."""
 
+import contextlib
 import io
+import json
 import os
 import re
 import shutil
 import signal
+import socket
+import subprocess
 import sys
 import threading
 import time
@@ -16,7 +20,7 @@ from rich.console import Console
 import wanderlust as wl
 from conftest import FAULTS
 from process_server import send, wait_until
-from wanderlust.core.errors import InvalidSetting, WanderlustError
+from wanderlust.core.errors import WanderlustError
 from wanderlust.experiments.execute import Execution, ray_cluster
 from wanderlust.experiments.execute.driver import run_all
 from wanderlust.experiments.execute.progress import Progress
@@ -100,10 +104,94 @@ def without_cluster(**variables):
     return f"import os\n{remove}\nos.environ |= {variables!r}"
 
 
-def test_there_must_be_a_cluster(tmp_path, monkeypatch):
-    monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    with pytest.raises(InvalidSetting, match="RAY_ADDRESS"):
-        run_all(RUNS[:1], Store(tmp_path), on="ray")
+OWN_CODE = """
+import importlib.util, gymnasium
+def make():
+    assert importlib.util.find_spec("private") is None
+    return gymnasium.make("FrozenLake-v1")
+"""
+OWN_CLUSTER = """
+from pathlib import Path
+from wanderlust.experiments.execute import Execution
+from wanderlust.experiments.execute.ray_cluster import RayExecutor
+from wanderlust.experiments.run import Run
+
+run = Run(kind="environment", world="own_code:make", explorer="random", settings={"steps": 20})
+executor = RayExecutor(Execution(on="ray", jobs=1), [run], message=print)
+executor.submit([run])
+while not (outcomes := executor.collect(1.0)):
+    pass
+print(outcomes[0].error or f"executed {run.key}")
+sockets, token = set(), os.environ["RAY_AUTH_TOKEN"].encode()
+for process in Path("/proc").glob("[0-9]*"):
+    try:
+        if int(process.name) == os.getpid() or token in (process / "environ").read_bytes():
+            sockets |= {os.readlink(file) for file in (process / "fd").iterdir()}
+    except OSError:
+        continue
+for table in ("tcp", "tcp6"):
+    for fields in map(str.split, Path("/proc/net", table).read_text().splitlines()[1:]):
+        if fields[3] == "0A" and f"socket:[{fields[9]}]" in sockets:
+            print("listens on", fields[1].partition(":")[0])
+executor.close()
+assert "RAY_AUTH_TOKEN" not in os.environ
+"""
+
+
+def test_a_cluster_of_this_machine_is_closed_to_others(processes, tmp_path):
+    """It listens on the loopback interface, has a token, and gets no other code than that of the runs."""
+    for name in ("own_code.py", "private.py"):
+        (tmp_path / name).write_text(OWN_CODE)
+    status, out, err = processes.run(tmp_path, f"{without_cluster()}\n{OWN_CLUSTER}")
+    assert status == 0, err
+    first, executed, *listens = out.splitlines()
+    assert (first, executed.startswith("executed")) == ("sent to the workers: own_code.py", True)
+    loopback = {"0100007F", "0000000000000000FFFF00000100007F", "00000000000000000000000001000000"}
+    assert {line.removeprefix("listens on ") for line in listens} <= loopback
+    assert len(listens) >= 4
+
+
+@contextlib.contextmanager
+def head_that_starts_nodes(folder):
+    """Start a head without CPUs whose autoscaler starts a node of this machine on demand; yield its address."""
+    with socket.socket() as free:
+        free.bind(("", 0))
+        address = f"{ray.util.get_node_ip_address()}:{free.getsockname()[1]}"
+    lists = ("initialization", "setup", "head_setup", "worker_setup", "head_start_ray", "worker_start_ray")
+    provider = {"type": "fake_multinode", "head_node_id": "f" * 51 + "00000", "gcs_address": address,
+                "disable_node_updaters": True, "disable_launch_config_check": True, "worker_liveness_check": False}
+    # One node: two on the same machine would share the folder that the driver sends, and each replace it.
+    types = {"worker": {"resources": {"CPU": 2}, "node_config": {}, "min_workers": 0, "max_workers": 1},
+             "ray.head.default": {"resources": {"CPU": 0}, "node_config": {}, "max_workers": 0}}
+    (folder / "nodes.json").write_text(json.dumps({
+        "cluster_name": "grows", "max_workers": 1, "provider": provider, "head_node_type": "ray.head.default",
+        "available_node_types": types, "auth": {}, "docker": {}, "file_mounts": {}, "cluster_synced_files": [],
+        "rsync_exclude": [], "rsync_filter": [], "file_mounts_sync_continuously": False, "idle_timeout_minutes": 5,
+        "upscaling_speed": 1.0, **{f"{name}_commands": [] for name in lists},
+    }))
+    command = [sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--num-cpus=0", "--block",
+               "--include-dashboard=false", "--include-log-monitor=false", f"--port={address.rpartition(':')[2]}",
+               "--autoscaling-config=nodes.json"]
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
+    variables |= {"AUTOSCALER_UPDATE_INTERVAL_S": "1", "RAY_FAKE_CLUSTER": "1", "RAY_enable_worker_prestart": "0",
+                  "PYTHONPATH": str(SOURCES)}
+    with (folder / "head.txt").open("w") as output:
+        head = subprocess.Popen(command, cwd=folder, env=variables, start_new_session=True, stdout=output)
+    try:
+        wait_until(lambda: head.poll() is not None or "will now block" in (folder / "head.txt").read_text())
+        yield address
+    finally:
+        os.killpg(head.pid, signal.SIGKILL)
+        head.wait()
+
+
+def test_a_cluster_that_starts_nodes_on_demand(processes, tmp_path):
+    """There is no CPU at first; Ray's own autoscaler sees that runs wait."""
+    words = ["sweep", "--world", "toy", "--explorer", "random", "--seeds", "20", "--on", "ray", "--out", "results"]
+    with head_that_starts_nodes(tmp_path) as address:
+        printed = processes.command(tmp_path, *words, before=without_cluster(RAY_ADDRESS=address))
+    assert "20 runs to execute; no CPU is free" in printed
+    assert len(Store(tmp_path / "results").stored_keys()) == 20
 
 
 def test_a_time_limit_is_refused_where_the_system_has_no_timer(tmp_path, monkeypatch):
@@ -177,6 +265,8 @@ def test_a_node_with_another_version_is_refused(cluster, expected, tmp_path, mon
     assert re.search(r"a node is not used: .* has wanderlust 0\.0\.1 \(the driver has", text.getvalue())
     found = contents(tmp_path / "results")
     assert all(found[run.key] == expected[run.key] for run in RUNS[:6])
+    with pytest.raises(WanderlustError, match=r"connected to Ray already; .* ray\.init\(runtime_env="):
+        run_all(RUNS[60:70], Store(tmp_path / "results"), on="ray", ship_package=True)
     monkeypatch.setattr(ray_cluster, "versions", lambda: {"NumPy": "1.0"})
     with pytest.raises(WanderlustError, match=r"no node of the cluster has the driver's versions: .* has NumPy"):
         run_all(RUNS[60:70], Store(tmp_path / "results"), on="ray")
@@ -201,15 +291,15 @@ def test_faults_of_runs_are_listed_and_stop_no_other(cluster, expected, tmp_path
     assert contents(tmp_path).items() <= expected.items()
 
 
-def test_a_run_that_waits_for_a_busy_cluster_is_not_late(cluster):
-    """The time limit counts from the start in the worker."""
+def test_a_run_that_waits_for_a_busy_cluster_is_not_late(cluster, monkeypatch):
+    """The time limit counts from the start in the worker; nothing is cancelled while there is no free CPU."""
     n_cpus = int(ray.cluster_resources()["CPU"])
     deadline = time.monotonic() + 120
     while ray.available_resources().get("CPU", 0) < n_cpus:  # workers that an earlier test ended give their CPU back
         assert time.monotonic() < deadline
         time.sleep(0.1)
     execution = Execution(on="ray", time_limit=30, ray_memory=0.01)
-    size = ray_cluster.cluster_size(execution)
+    size = ray_cluster.cluster_size(execution, here=99)
     assert size == (f"on Ray at {cluster.address}", n_cpus), "for a dry run"
     others = [ray.remote(num_cpus=1)(lambda: time.sleep(600)).remote() for _ in range(n_cpus)]
     while ray.available_resources().get("CPU", 0) >= 1:
@@ -218,7 +308,9 @@ def test_a_run_that_waits_for_a_busy_cluster_is_not_late(cluster):
     executor = ray_cluster.RayExecutor(execution, RUNS[:1], message=print)
     assert (executor.slots, executor.room()) == (0, 2), "the CPUs of others are no slots"
     executor.submit(RUNS[:1])
+    monkeypatch.setattr(ray_cluster, "GRACE_SECONDS", -1e6)
     assert executor.collect(1.0) == []
+    monkeypatch.undo()
     for other in others:
         ray.cancel(other, force=True)
     while not (outcomes := executor.collect(1.0)):
@@ -228,34 +320,33 @@ def test_a_run_that_waits_for_a_busy_cluster_is_not_late(cluster):
         assert time.monotonic() < deadline + 120
         time.sleep(0.1)
     assert executor.slots == n_cpus
+    executor.submit(RUNS[1:2])
+    monkeypatch.setattr(ray_cluster, "LONG_WAIT", 0.0)
+    while not executor.collect(1.0):
+        assert time.monotonic() < deadline + 240
+    assert executor.slots == n_cpus - 1, "a batch that waited too long: others use a CPU"
     executor.close()
 
 
-ALONE = """
-import importlib.util, os
-import gymnasium
-
-def make():
-    if "RAY_JOB_ID" in os.environ:
-        assert importlib.util.find_spec("private") is None
-    return gymnasium.make("FrozenLake-v1")
-"""
-
-
-def test_workers_get_the_code_of_the_runs_only_and_the_head_is_killed(cluster, processes, tmp_path):
-    """Without the head, a sweep ends with a sentence; Ray alone would end its process.
+def test_the_head_is_killed(cluster, processes, tmp_path):
+    """Without the head, a sweep ends with a sentence, or goes on here; Ray alone would end its process.
 
     The last test with this cluster.
     """
-    for name in ("own_code.py", "private.py"):
-        (tmp_path / name).write_text(ALONE)
-    words = ["sweep", "--environment", "own_code:make", "--explorer", "random", "--set", "steps=5000", "--seeds", "300"]
+    words = ["sweep", "--world", "toy", "--explorer", "random", "--set", "steps=100000", "--seeds", "300"]
+    options = {"ended": ["--on", "ray"], "continued": ["--on", "ray", "--fallback", "local"]}
     before = without_cluster(RAY_ADDRESS=cluster.address)
-    sweep = processes.start_command(tmp_path, *words, "--on", "ray", before=before)
-    wait_for_runs(tmp_path / "results", 1)
+    for name in options:
+        (tmp_path / name).mkdir()
+    sweeps = [processes.start_command(tmp_path / name, *words, *more, before=before) for name, more in options.items()]
+    stores = [tmp_path / name / "results" for name in options]
+    for store in stores:
+        wait_for_runs(store, 1)
     ray.shutdown()
     cluster.head_node.kill_all_processes(check_alive=False, allow_graceful=False)
-    code, printed = processes.wait(sweep), (tmp_path / "err.txt").read_text()
-    assert (code, "its head does not answer" in printed) == (3, True), printed
-    assert "sent to the workers: own_code.py\n" in printed
-    assert 0 < len(Store(tmp_path / "results").stored_keys()) < 300
+    codes = [processes.wait(sweep) for sweep in sweeps]
+    printed = [(tmp_path / name / "err.txt").read_text() for name in options]
+    assert codes == [3, 0], printed
+    assert all("its head does not answer" in text for text in printed)
+    n_stored = [len(Store(store).stored_keys()) for store in stores]
+    assert 0 < n_stored[0] < n_stored[1] == 300

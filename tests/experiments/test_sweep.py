@@ -213,6 +213,8 @@ def test_presets_of_worlds_and_environments():
 
 def test_results_are_tables(tmp_path):
     pytest.importorskip("pandas", reason="needs pandas")
+    pytest.importorskip("polars", reason="needs polars")
+    pytest.importorskip("pyarrow", reason="needs pyarrow")
     sweep = wl.Sweep(worlds="toy", explorers={"vv-ucb": {"kappa": [0.1, 1]}, "random": {}}, seeds=2,
                      settings={"steps": 100})  # fmt: skip
     results = sweep.run(tmp_path / "a b", quiet=True)
@@ -224,6 +226,8 @@ def test_results_are_tables(tmp_path):
     run = sweep.runs[0].train()
     assert np.array_equal(table["curve_returns"][0], run.returns)
     assert table["success"][0] == run.success
+    assert results.to_polars().shape == results.to_arrow().shape == table.shape
+    assert results.to_polars()["curve_returns"][0].to_list() == run.returns.tolist()
 
 
 def test_commands(command, toml, tmp_path):

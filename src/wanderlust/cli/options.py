@@ -85,7 +85,8 @@ class ExecutionOptions(Execution):
         str,
         arg(
             metavar="PLACE",
-            help="Where runs are executed: local (this machine), ray (the cluster of RAY_ADDRESS), or ray://HOST:PORT.",
+            help="Where runs are executed: local (this machine), ray (the cluster of RAY_ADDRESS, or a new one here), "
+            "or ray://HOST:PORT.",
         ),
     ] = "local"
     jobs: OptionalNumber = None
@@ -94,6 +95,7 @@ class ExecutionOptions(Execution):
     all_in_processes: Annotated[bool, arg(name="processes")] = False
     """Execute all runs in processes; otherwise only those with your own code (module:name)."""
     ray_memory: Annotated[float | None, arg(metavar="GB")] = None
+    fallback: Annotated[str, arg(metavar="PLACE")] = ""
     quiet: Quiet = False
 
     def __post_init__(self) -> None:

@@ -160,7 +160,7 @@ def _print_plan(described: Sweep, out: Path, execution: Execution, shard: str) -
     if execution.on != "local":
         from wanderlust.experiments.execute.ray_cluster import cluster_size
 
-        place, jobs = cluster_size(execution)
+        place, jobs = cluster_size(execution, jobs)
     print(f"sweep       {printable(described.name)}")
     for name, values in swept_fields([fields_of(run.description) for run in runs]).items():
         shown = [printable(str(value)) for value in values if value is not None]

@@ -333,6 +333,14 @@ class Results:
         columns = {name: [row.get(name) for row in rows] for name in _column_names(rows)}
         return import_package("pandas").DataFrame(columns)
 
+    def to_polars(self, *, curves: bool = True) -> Any:
+        """Return a Polars DataFrame with one row per run; the curves are lists."""
+        return import_package("polars").DataFrame(plain_rows(self.rows(curves=curves)), infer_schema_length=None)
+
+    def to_arrow(self, *, curves: bool = True) -> Any:
+        """Return an Arrow table with one row per run; the curves are lists."""
+        return import_package("pyarrow").Table.from_pylist(plain_rows(self.rows(curves=curves)))
+
 
 def check_table_file(path: Path) -> None:
     """Raise an error unless a table can be written to this file."""
@@ -388,7 +396,7 @@ def import_package(package: str) -> Any:
     except ImportError:
         raise MissingPackage(
             f"this table needs {package}, which is not installed: pip install {package}, or pip install "
-            "'wanderlust[dataframes]' for pandas and pyarrow."
+            "'wanderlust[dataframes]' for pandas, Polars and pyarrow."
         ) from None
 
 

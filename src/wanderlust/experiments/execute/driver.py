@@ -13,10 +13,12 @@ measurements. The results are the same.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import multiprocessing
 import os
 import queue
 import signal
+import socket
 import sys
 import threading
 import time
@@ -29,7 +31,9 @@ from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from wanderlust.core.errors import WanderlustError, check_instance, check_list, counted
+from wanderlust._numba.cache import cache_folder, numba_version, source_hash
+from wanderlust.core.errors import ClusterLost, WanderlustError, check_instance, check_list, counted
+from wanderlust.core.files import locked
 from wanderlust.core.user_code import modules_named
 from wanderlust.experiments.execute import LOCAL, Execution
 from wanderlust.experiments.execute.progress import (
@@ -171,9 +175,17 @@ class _Driver:
         state = "interrupted"
         try:
             if self.execution.on == LOCAL:
-                self._run_locally()
+                self._run_locally(self._missing)
             elif self._missing:
-                self._run_on_ray()
+                try:
+                    self._run_on_ray()
+                except ClusterLost as lost:
+                    if not self.execution.fallback:
+                        raise
+                    self.progress.message(f"{str(lost).partition('. ')[0]}; the other runs are executed here.")
+                    done = {failure.run for failure in self.summary.failures}
+                    others = missing_runs(self._missing, self.store, RunSummary())
+                    self._run_locally([run for run in others if run not in done])
             state = "finished"
         except KeyboardInterrupt as interrupt:
             left = len(self._missing) - self.summary.executed - len(self.summary.failures)
@@ -183,22 +195,22 @@ class _Driver:
         finally:
             self._report(state, force=True)
 
-    def _run_locally(self) -> None:
+    def _run_locally(self, missing: Sequence[Run]) -> None:
         jobs = self.execution.jobs or os.cpu_count() or 1
-        environments = [run for run in self._missing if run.kind == "environment"]
+        environments = [run for run in missing if run.kind == "environment"]
         is_long = len(environments) > 1 < jobs and sum(map(estimated_seconds, environments)) > MIN_SECONDS_FOR_PROCESSES
-        apart = {run for run in self._missing if self._needs_process(run, is_long=is_long)}
-        with self.progress.track(self._missing, jobs, stored=self.summary.stored):
+        apart = {run for run in missing if self._needs_process(run, is_long=is_long)}
+        with self.progress.track(missing, jobs, stored=self.summary.stored):
             # One after the other, because compiling sets numba options that all threads share.
             kinds = {(run.explorer, run.kind, str(run.settings.get("replay"))): run
-                     for run in self._missing if run not in apart}  # fmt: skip
+                     for run in missing if run not in apart}  # fmt: skip
             for run in kinds.values():
                 self._report("running")
                 with contextlib.suppress(Exception, SystemExit):  # It is executed again, which gives the same error.
                     run.train(steps=1)
-            if self._missing:
-                jobs = min(jobs, len(self._missing))
-                self._drive(self._missing, LocalExecutor(jobs, apart, self.execution.time_limit))
+            if missing:
+                jobs = min(jobs, len(missing))
+                self._drive(missing, LocalExecutor(jobs, apart, self.execution.time_limit))
 
     def _needs_process(self, run: Run, *, is_long: bool) -> bool:
         """Return whether a run is executed in a process; `is_long` tells that many steps of environments are left."""
@@ -427,12 +439,24 @@ def compile_once(run: Run) -> None:
     """Compile the explorer of a run, unless this process has done so; errors are raised.
 
     One step in a built-in world compiles it, so that the code of a user's environment does not delay this. The workers
-    of a node share its cache of compiled code (see `wanderlust._numba.cache`).
+    of a node share its cache of compiled code (see `wanderlust._numba.cache`). So that they do not all compile the same
+    functions at the same time, the first one compiles while it holds a lock; a small file in the cache then tells the
+    others that they only need to load.
     """
     what = run.explorer, "environment" if run.kind == "environment" else "world"
-    if what not in _compiled:
-        Run(world="toy", explorer=run.explorer, kind=what[1], settings={"steps": 1}).train()
-        _compiled.add(what)
+    if what in _compiled:
+        return
+    run = Run(world="toy", explorer=run.explorer, kind=what[1], settings={"steps": 1})
+    folder = cache_folder()
+    parts = (socket.gethostname(), *what, *run.code, source_hash(), numba_version())
+    name = f"compiled-on-{hashlib.sha256(repr(parts).encode()).hexdigest()[:24]}"
+    if folder is None or (folder.path / name).exists():
+        run.train()
+    else:
+        with locked(folder.path / "compile.lock"):
+            run.train()
+            (folder.path / name).touch()
+    _compiled.add(what)
 
 
 # --- The workers of this machine --------------------------------------------------------------------------

@@ -1,11 +1,12 @@
-"""The workers of a Ray cluster: the one that RAY_ADDRESS names, or one at an address.
+"""The workers of a Ray cluster: one started here, the one that RAY_ADDRESS names, or one at an address.
 
 Batches are Ray tasks of one CPU. Ray does not repeat them: the driver does, because it knows which runs are stored
 already and which run ended its worker. A worker whose versions differ from the driver's refuses; its node gets no more
 batches.
 
 Ray would put the driver's folder on the path of all workers. Instead, they get a folder with the files of the modules
-that the runs name, and these are printed.
+that the runs name, and these are printed. A cluster that is started here listens on the loopback interface only, with a
+token of its own.
 """
 
 from __future__ import annotations
@@ -15,19 +16,21 @@ import faulthandler
 import functools
 import importlib
 import os
+import secrets
 import shutil
 import signal
 import socket
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from wanderlust._numba.cache import numba_version, source_hash
-from wanderlust.core.errors import ClusterLost, InvalidSetting, MissingPackage, WanderlustError
+from wanderlust.core.errors import ClusterLost, MissingPackage, WanderlustError
 from wanderlust.core.user_code import modules_named
 from wanderlust.experiments.execute import Execution
 from wanderlust.experiments.execute.driver import SECONDS_TO_COMPILE, TaskResult, TimeLimitReached, execute
@@ -50,11 +53,22 @@ _SECONDS_WITHOUT_WORKERS = 600.0
 """How long the driver waits for a node, once there is none."""
 _SECONDS_TO_END = 10.0
 """How long after the time limit of a run its worker ends itself, if the run could not be interrupted."""
+GRACE_SECONDS = 60.0
+"""How long after that the driver waits for the worker."""
 SECONDS_WITHOUT_HEAD = 15.0
 """How long the head may not answer before the cluster is taken to be lost."""
+LONG_WAIT = 4.0
+"""Batches of equal length take twice as long as their execution, since one waits for each slot; beyond this multiple of
+it, there are too many slots."""
 _RECONNECT = "RAY_gcs_rpc_server_reconnect_timeout_s"
-_AUTHENTICATION = "RAY_AUTH_MODE"
+_PACKAGE = Path(__file__).parents[2]
+_AUTHENTICATION, _TOKEN, _TOKEN_PATH = "RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"
 _NODE_LABEL = "ray.io/node-id"
+
+
+class _Pending(NamedTuple):
+    batch: Sequence[Run]
+    submitted: float
 
 
 class RayExecutor:
@@ -64,15 +78,23 @@ class RayExecutor:
         self._jobs, self._time_limit, self._message = execution.jobs, execution.time_limit, message
         if self._time_limit is not None and not hasattr(signal, "setitimer"):
             raise WanderlustError("--time-limit on Ray is not possible on Windows; leave it out, or leave out --on.")
-        address = execution.on if execution.on.startswith("ray://") else os.environ.get(ADDRESS, "")
+        address = _address(execution.on)
         self.name = f"Ray at {address}" if address else "Ray"
-        os.environ.setdefault(_RECONNECT, str(24 * 3600))  # Ray would end this process a minute after the head.
+        self._own_token = address is None and _protect_own_cluster()
+        if address is not None:
+            os.environ.setdefault(_RECONNECT, str(24 * 3600))  # Ray would end this process a minute after the head.
         self._ray = _import_ray()
         self._owned = not self._ray.is_initialized()
         if self._owned:
-            self._connect(address, runs)
-        # The errors of Ray's client tell that the head is lost.
-        self._head = "" if address.startswith("ray://") else self._ray.get_runtime_context().gcs_address
+            self._connect(address, runs, ship_package=execution.ship_package)
+        elif execution.ship_package:
+            # Ray sends local folders only when a connection is made.
+            raise WanderlustError(
+                "this program is connected to Ray already; to send the package, connect with "
+                f"ray.init(runtime_env={{'py_modules': [{str(_PACKAGE)!r}]}})."
+            )
+        is_client = address is not None and address.startswith("ray://")  # Its errors tell that the head is lost.
+        self._head = "" if is_client else self._ray.get_runtime_context().gcs_address
         self._head_answered = time.monotonic()
         self._is_lost = False
         self.batch_seconds = BATCH_SECONDS
@@ -82,7 +104,7 @@ class RayExecutor:
         self._counted = self._last_worker = time.monotonic()
         memory = {} if execution.ray_memory is None else {"memory": int(execution.ray_memory * 1e9)}
         self._needs = {"CPU": 1, **memory}
-        self._pending: dict[Any, Sequence[Run]] = {}
+        self._pending: dict[Any, _Pending] = {}
         self._count(force=True)
         self._expected = versions()
         remote = self._ray.remote(num_cpus=1, max_retries=0, retry_exceptions=False, **memory)
@@ -104,7 +126,7 @@ class RayExecutor:
         with self._connection():
             runs = [(run.json, run.git) for run in batch]
             reference = execute.remote(self._expected, runs, self._time_limit, library_hash())
-        self._pending[reference] = batch
+        self._pending[reference] = _Pending(batch, time.monotonic())
 
     def collect(self, timeout: float) -> list[TaskResult]:
         """Return outcomes that arrived since the last call; wait at most `timeout` seconds for the first."""
@@ -115,7 +137,9 @@ class RayExecutor:
             ready, others = self._ray.wait(list(self._pending), num_returns=1, timeout=timeout)
             if ready and others:
                 ready += self._ray.wait(others, num_returns=len(others), timeout=0)[0]
-            return [outcome for reference in ready for outcome in self._outcomes(reference)]
+            outcomes = [outcome for reference in ready for outcome in self._outcomes(reference)]
+            self._cancel_late()
+        return outcomes
 
     def close(self) -> list[TaskResult]:
         """Cancel everything; return the results that arrived meanwhile."""
@@ -130,14 +154,15 @@ class RayExecutor:
         if self._owned:
             with contextlib.suppress(Exception):
                 self._ray.shutdown()
+            _print_messages_of_ray(on=True)
+        if self._own_token:
+            os.environ.pop(_TOKEN, None)
         return outcomes
 
-    def _connect(self, address: str, runs: Sequence[Run]) -> None:
-        if not address:
-            raise InvalidSetting(
-                f"--on ray needs the address of a cluster in {ADDRESS}, or --on ray://HOST:PORT. `ray start --head` "
-                "starts one here; without --on, all CPUs of this machine are used."
-            )
+    def _connect(self, address: str | None, runs: Sequence[Run], *, ship_package: bool) -> None:
+        options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
+        if address is None:
+            options |= {"include_dashboard": False, "num_cpus": self._jobs}
         files = files_to_send(modules_named([run.description for run in runs]))
         if files:
             self._message(f"sent to the workers: {', '.join(sorted(files))}")
@@ -147,19 +172,27 @@ class RayExecutor:
             for name, file in files.items():
                 (Path(folder) / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(file, Path(folder) / name)
-            environment = {"working_dir": folder}
+            options["runtime_env"] = {
+                "working_dir": folder,
+                **({"py_modules": [str(_PACKAGE)]} if ship_package else {}),
+            }
             try:
-                self._ray.init(address=address, runtime_env=environment, log_to_driver=False, logging_level="ERROR")
+                # Without an address, Ray would join any cluster that it finds on this machine.
+                self._ray.init(address=address or "local", **options)
             except Exception as error:  # Ray raises errors of many kinds, of its own and of gRPC.
                 is_set = bool(os.environ.get(_AUTHENTICATION))
                 token = "" if is_set else f" If the cluster asks for a token, set {_AUTHENTICATION}=token."
                 reason = f"{type(error).__name__}: {_first_line(error)}"
-                raise WanderlustError(f"Ray cannot be reached at {address} ({reason}).{token}") from error
+                raise WanderlustError(
+                    f"Ray cannot be reached at {address or 'this machine'} ({reason}).{token}"
+                ) from error
+        _print_messages_of_ray(on=False)
 
     def _count(self, *, force: bool = False) -> None:
         """Count the slots: CPUs that are free or execute batches of this driver, on nodes that have not refused.
 
-        While there are free resources, every submitted batch has started. Otherwise some wait for those of others.
+        While there are free resources, every submitted batch has started. Otherwise some wait for those of others, see
+        `_outcomes`.
         """
         if not force and time.monotonic() - self._counted < _SECONDS_BETWEEN_COUNTS:
             return
@@ -179,7 +212,7 @@ class RayExecutor:
         elif self._refused:
             raise WanderlustError(
                 f"no node of the cluster has the driver's versions: {'; '.join(sorted(set(self._refused.values())))}. "
-                "Install the same versions there."
+                "Install the same versions there, or send this package with --ship-package."
             )
         elif time.monotonic() - self._last_worker > _SECONDS_WITHOUT_WORKERS:
             raise WanderlustError(f"{self.name}: there is no node with a CPU. Finished runs are stored; repeat later.")
@@ -199,7 +232,7 @@ class RayExecutor:
 
     def _outcomes(self, reference: Any) -> list[TaskResult]:
         """Return the outcomes of a finished batch."""
-        batch = self._pending.pop(reference)
+        batch, submitted = self._pending.pop(reference)
         try:
             kind, *reply = self._ray.get(reference)
         except self._ray.exceptions.RayError as error:
@@ -207,7 +240,10 @@ class RayExecutor:
         if kind == "refused":
             self._refuse(*reply)
             return [TaskResult(run, lost=True) for run in batch]
-        return [TaskResult(run, *parts) for run, parts in zip(batch, *reply, strict=True)]
+        executed, outcomes = reply
+        if time.monotonic() - submitted > LONG_WAIT * max(executed, self.batch_seconds):
+            self.slots = max(self.slots - 1, 1)  # Others use the CPU now.
+        return [TaskResult(run, *parts) for run, parts in zip(batch, outcomes, strict=True)]
 
     def _lost(self, batch: Sequence[Run], error: Exception) -> list[TaskResult]:
         """Return the outcomes of a batch whose worker ended; it does not tell which run it was at."""
@@ -228,6 +264,21 @@ class RayExecutor:
             self._message(f"a node is not used: {sentence}.")
         self._count(force=True)
 
+    def _cancel_late(self) -> None:
+        """Cancel batches whose worker should have ended itself long ago; they are repeated.
+
+        A batch that waits for a CPU is not late: it would have started if there was a free one.
+        """
+        if self._time_limit is None:
+            return
+        seconds = self._time_limit + _SECONDS_TO_END
+        grace, now = SECONDS_TO_COMPILE + GRACE_SECONDS, time.monotonic()
+        late = [reference for reference, (batch, submitted) in self._pending.items()
+                if now - submitted > seconds * len(batch) + grace]  # fmt: skip
+        if late and self._ray.available_resources().get("CPU", 0) >= 1:
+            for reference in late:
+                self._ray.cancel(reference, force=True)
+
     @contextlib.contextmanager
     def _connection(self) -> Any:
         """Turn a lost connection to the cluster into a clear error."""
@@ -237,15 +288,38 @@ class RayExecutor:
             self._is_lost = True
             raise ClusterLost(
                 f"the connection to {self.name} is lost ({_first_line(error)}). Finished runs are stored; repeat the "
-                "command to continue, or leave out --on to continue on this machine."
+                "command to continue, or add --fallback local to continue on this machine."
             ) from error
 
 
-def cluster_size(execution: Execution) -> tuple[str, int]:
-    """Return the name of a cluster and the number of its free CPUs."""
+def cluster_size(execution: Execution, here: int) -> tuple[str, int]:
+    """Return the name of a cluster and the number of its free CPUs; of one that would be started here, those here."""
+    if _address(execution.on) is None:
+        return "on Ray here", here
     executor = RayExecutor(execution, [], message=lambda _: None)
     executor.close()
     return f"on {executor.name}", max(executor.slots, 1)
+
+
+def _address(on: str) -> str | None:
+    """Return the address of the cluster; None to start one here."""
+    return on if on.startswith("ray://") else os.environ.get(ADDRESS) or None
+
+
+def _protect_own_cluster() -> bool:
+    """Make the cluster that is started here listen on the loopback interface, and ask for a token of its own.
+
+    The value tells whether there is such a token: not if the user has set up tokens otherwise. Ray reads these
+    variables when it is imported; a program that has imported Ray before has set it up itself.
+    """
+    if "ray" in sys.modules:
+        return False
+    # Named after the systems where this is the default.
+    os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
+    if any(name in os.environ for name in (_AUTHENTICATION, _TOKEN, _TOKEN_PATH)):
+        return False
+    os.environ |= {_AUTHENTICATION: "token", _TOKEN: secrets.token_hex(32)}
+    return True
 
 
 def _remote_function() -> Callable[..., Any]:
@@ -261,7 +335,9 @@ def _remote_function() -> Callable[..., Any]:
                 return "refused", node, different
         except (ImportError, AttributeError, KeyError) as error:
             return "refused", node, f"{socket.gethostname()} has no usable wanderlust ({error})"
-        return "done", ray_cluster.execute_batch(runs, time_limit, library)
+        start = time.monotonic()
+        outcomes = ray_cluster.execute_batch(runs, time_limit, library)
+        return "done", time.monotonic() - start, outcomes
 
     return execute_batch
 
@@ -275,6 +351,13 @@ def _import_ray() -> Any:
         raise MissingPackage(
             "Ray is not installed: pip install 'wanderlust[ray]', or leave out --on to use this machine."
         ) from None
+
+
+def _print_messages_of_ray(*, on: bool) -> None:
+    """Let Ray print a paragraph for every worker or node that ends, or not: the driver lists failed runs itself."""
+    with contextlib.suppress(Exception):  # Not a public variable of Ray.
+        worker: Any = importlib.import_module("ray._private.worker")
+        worker._worker_logs_enabled = on
 
 
 def _first_line(error: object) -> str:
