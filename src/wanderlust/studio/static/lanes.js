@@ -106,7 +106,7 @@ export class LaneCard {
     this.description = description;
     this.select.value = lane.explorer;
     const { kappa, gamma_w: gamma, decay, epsilon_start: start, epsilon_end: end } = description.fields;
-    setText(this.constants, gamma !== undefined ? `κ ${formatNumber(kappa)}, γ_w ${formatNumber(gamma)}` : decay !== undefined ? `ε from ${formatNumber(start)} to ${formatNumber(end)}` : "");
+    setText(this.constants, gamma !== undefined ? `κ ${formatNumber(kappa)}, γ_w ${formatNumber(gamma)}` : decay !== undefined ? `ε ${formatNumber(start)} to ${formatNumber(end)}` : "");
     this.constants.title = gamma !== undefined ? CONSTANTS_TEXT : EPSILON_TEXT;
     this.remove.hidden = this.recorded;
     this.remove.disabled = count === 1;
