@@ -18,6 +18,8 @@ const READABLE = 180, READABLE_SHARE = 0.26;
 const TEXTS_WIDTH = 250, AROUND_STACKED = 72, STACKED_SHARE = 0.7, STACKED_FROM = 1.25;
 const MARGIN = 16;
 const LANE_GAP = 12;
+// How much of the charts below one or two lanes is on the first screen, beside a lesson: their titles.
+const CHARTS_SEEN = 46;
 // The width of the thumb of a slider, whose centre is at the step; of the narrowest chart with which the timeline is aligned, and how
 // far this chart may be from the right end.
 const THUMB = 16, AXIS_MIN = 200, AXIS_END = 100;
@@ -73,8 +75,8 @@ export class Stage {
     const { rows, columns } = this.app.world;
     const top = box.getBoundingClientRect().top + window.scrollY;
     // In a presentation, the charts below the lanes must fit as well, unless a lesson is above them; a page can be scrolled.
-    const hasCharts = this.app.isPresenting && !this.app.lesson.lesson;
-    const height = window.innerHeight - top - MARGIN - (hasCharts ? $("charts").offsetHeight + LANE_GAP : 0);
+    const hasCharts = this.app.isPresenting && !this.app.lesson.lesson, hasTitles = !this.app.isPresenting && this.app.lesson.lesson && count < 3;
+    const height = window.innerHeight - top - MARGIN - (hasCharts ? $("charts").offsetHeight + LANE_GAP : hasTitles ? CHARTS_SEEN : 0);
     const around = Math.max(...this.app.cards.map((card) => card.root.offsetHeight - card.frameBox.offsetHeight));
     const least = this.app.isPresenting ? MAPS_MIN : Math.max(READABLE, READABLE_SHARE * window.innerHeight);
     let best = { cell: 0, across: 1, mapHeight: least };
