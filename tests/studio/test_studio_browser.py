@@ -748,7 +748,8 @@ def test_a_lesson_runs_from_stop_to_stop(browser: Any, tmp_path: Path) -> None:
             expect(status(page, "Step")).to_have_text("40")
             button(panel, lesson.stops[1].answers[1]).click()
             skip(page)
-            expect(panel).to_contain_text(f"Your prediction “{lesson.stops[1].answers[1]}” is not correct.", timeout=60_000)
+            verdict = f"Your prediction “{lesson.stops[1].answers[1]}” is not correct."
+            expect(panel).to_contain_text(verdict, timeout=60_000)
             expect(page.get_by_role("radio", name="Q", exact=True)).to_be_checked()
             expect(status(page, "Step")).to_have_text("300")
             expect(page.locator("#lesson-text")).not_to_have_class("dim")
