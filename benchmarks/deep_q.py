@@ -30,7 +30,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import gymnasium as gym
 import numpy as np
 import torch
-from deep_q_explorers import explorers
+from deep_q_explorers import explorers, without_overhead
 from deep_q_tasks import SMALL, TASKS, Task
 from stable_baselines3.common.callbacks import BaseCallback
 
@@ -104,7 +104,7 @@ def run(task_name: str, explorer: str, scale: float | None, seed: int) -> dict[s
     warnings.filterwarnings("ignore", message="states seldom repeat")
     task = TASKS[task_name]
     create = explorers({} if scale is None else {explorer: scale})[explorer]
-    model = create(task.make(seed, False), task.explorer, seed=seed, device="cpu", **task.learner)
+    model = without_overhead(create(task.make(seed, False), task.explorer, seed=seed, device="cpu", **task.learner))
     progress = Progress(task, seed)
     model.learn(task.steps, callback=progress)
     values = (task_name, explorer, scale, seed, progress.first, progress.goals, progress.solved)
