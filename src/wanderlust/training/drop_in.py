@@ -71,8 +71,6 @@ _MAX_REPEATED = 10_000
 """The number of steps of an episode that greedy episodes repeat at most."""
 _ABOUT = "drop_in"
 
-Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
-
 
 class Episode(msgspec.Struct):
     """What was done in an episode of one environment, and its discounted return."""
@@ -88,7 +86,7 @@ class Episode(msgspec.Struct):
 class Progress(msgspec.Struct):
     """What an explorer has besides its agent; it is saved with it."""
 
-    greedy_episodes: Share
+    greedy_episodes: Annotated[float, msgspec.Meta(ge=0, le=1)]
     max_states: Annotated[int, msgspec.Meta(ge=2)]
     adapted: tuple[str, ...]
     """The explorer's fields that follow the observed rewards and outcomes."""
