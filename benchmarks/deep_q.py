@@ -62,7 +62,7 @@ PAGE = FOLDER.parent / "docs" / "deep-q.md"
 
 
 class Progress(BaseCallback):  # type: ignore[misc]
-    """Counts goals, and stops when the greedy policy solves the task."""
+    """Counts goals, and stops when the greedy policy solves the task after the goal was received."""
 
     def __init__(self, task: Task, seed: int) -> None:
         super().__init__()
@@ -76,7 +76,9 @@ class Progress(BaseCallback):  # type: ignore[misc]
         if self.task.goal(self.locals["rewards"][0], terminated):
             self.goals += 1
             self.first = self.first or self.num_timesteps
-        if self.num_timesteps % self.task.evaluate_every == 0 and self._success() >= self.task.threshold:
+        # An untrained network may prefer the actions that lead to a goal: that is not exploration.
+        is_due = self.first is not None and self.num_timesteps % self.task.evaluate_every == 0
+        if is_due and self._success() >= self.task.threshold:
             self.solved = self.num_timesteps
         return self.solved is None
 
@@ -211,11 +213,9 @@ def table(rows: list[dict[str, str]]) -> str:
         for explorer in names:
             chosen = [row for row in rows if (row["task"], row["explorer"]) == (task, explorer)]
             if chosen:
-                learnt = [row["solved"] if row["first"] else "" for row in chosen]
-                n, by_chance = (sum(map(bool, each)) for each in (learnt, [row["solved"] for row in chosen]))
-                solved = f"{n}, {by_chance - n} by chance" if by_chance > n else str(n)
+                first, solved = ([row[name] for row in chosen] for name in ("first", "solved"))
                 goals = np.median([int(row["goals"]) for row in chosen])
-                medians = f"{_median([row['first'] for row in chosen])} | {goals:g} | {solved} | {_median(learnt)}"
+                medians = f"{_median(first)} | {goals:g} | {sum(map(bool, solved))} | {_median(solved)}"
                 lines.append(f"| {task} | {TASKS[task].steps:,} | {explorer} | {len(chosen)} | {medians} |")
     return "\n".join(lines)
 
@@ -226,10 +226,7 @@ def _median(values: list[str]) -> str:
 
 
 def draw(rows: list[dict[str, str]], path: Path) -> None:
-    """Draw the steps to solve each task: a point for each seed, those that did not solve it at the right edge.
-
-    Points of policies that reach a goal which was never received are not filled.
-    """
+    """Draw the steps to solve each task: a point for each seed, those that did not solve it at the right edge."""
     import matplotlib.pyplot as plt
 
     names = [task for task in REPORTED if any(row["task"] == task for row in rows)]
@@ -242,9 +239,8 @@ def draw(rows: list[dict[str, str]], path: Path) -> None:
             chosen = [row for row in rows if (row["task"], row["explorer"]) == (task, explorer)]
             chosen.sort(key=lambda row: float(row["solved"] or np.inf))
             for shift, row in zip(np.linspace(-0.25, 0.25, len(chosen)), chosen, strict=True):
-                fill = "none" if row["solved"] and not row["first"] else colour
                 place = float(row["solved"]) if row["solved"] else 1.06 * steps
-                axis.plot(place, i + shift, "o", markersize=3.5, color=colour, markerfacecolor=fill, alpha=0.8)
+                axis.plot(place, i + shift, "o", markersize=3.5, color=colour, alpha=0.8)
         axis.axvline(steps, color="0.8", linewidth=1)
         axis.set(yticks=range(len(used)), yticklabels=used[::-1], xlim=(0, 1.1 * steps), title=task)
         axis.tick_params(labelsize=8)
@@ -252,7 +248,7 @@ def draw(rows: list[dict[str, str]], path: Path) -> None:
         axis.spines[["top", "right"]].set_visible(False)
     for axis in axes.flat[len(names) :]:
         axis.set_visible(False)
-    label = "steps until the greedy policy solves the task; right of the line: not within the budget; hollow: by chance"
+    label = "steps until the greedy policy solves the task; right of the line: not within the budget"
     figure.supxlabel(label, fontsize=9)
     figure.tight_layout()
     figure.savefig(path)
