@@ -176,6 +176,14 @@ class BootstrappedDQN(VisitationDQN):
             self._n_updates += 1
 
 
+def without_overhead(model: Any) -> Any:
+    """Return the model, which learns the same in less time: no layer has a mode, and parameters are listed once."""
+    parameters = list(model.policy.parameters())
+    model.policy.set_training_mode = lambda mode: None
+    model.policy.parameters = lambda: parameters
+    return model
+
+
 def adapted(algorithm: type, learner: dict[str, Any]) -> dict[str, Any]:
     """Return the hyper-parameters of DQN for an algorithm; QR-DQN has fewer quantiles than by default, to save time."""
     if not issubclass(algorithm, QRDQN):

@@ -146,9 +146,30 @@ def frozen_lake(is_slippery: bool, threshold: float) -> Task:
     )  # fmt: skip
 
 
-def mountain_car(seed: int, is_evaluation: bool) -> gym.Env[Any, Any]:
-    """Return MountainCar."""
-    return gym.make("MountainCar-v0")
+class Repeated(gym.Wrapper[Any, Any, Any, Any]):
+    """An environment in which every action is taken several times; a step is one choice."""
+
+    def __init__(self, env: gym.Env[Any, Any], times: int) -> None:
+        super().__init__(env)
+        self.times = times
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Take the action several times, until the episode ends."""
+        total = 0.0
+        for _ in range(self.times):
+            observation, reward, terminated, truncated, info = self.env.step(action)
+            total += float(reward)
+            if terminated or truncated:
+                break
+        return observation, total, terminated, truncated, info
+
+
+def mountain_car(steps: int, times: int) -> Task:
+    """Return the task of MountainCar, with bins of position and velocity."""
+    return Task(
+        lambda seed, _: Repeated(gym.make("MountainCar-v0"), times), steps, 2_000 // times, ZOO,
+        episodes=10, explorer={"bins": 20}, goal=lambda reward, terminated: terminated,
+    )  # fmt: skip
 
 
 TASKS = {
@@ -166,7 +187,6 @@ TASKS = {
     "FrozenLake 8x8, slippery": frozen_lake(is_slippery=True, threshold=0.5),
     "MultiRoom-N4-S5": layouts("MultiRoom-N4-S5", 10_000),
     "deep sea 10, 8 noise dimensions": deep_sea(10, 4_000, noise=8),
-    "MountainCar": Task(
-        mountain_car, 40_000, 2_000, ZOO, episodes=10, explorer={"bins": 20}, goal=lambda reward, terminated: terminated
-    ),
+    "MountainCar": mountain_car(40_000, times=1),
+    "MountainCar, every action 4 times": mountain_car(10_000, times=4),
 }  # fmt: skip

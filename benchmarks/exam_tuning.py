@@ -187,6 +187,8 @@ def main() -> None:
         kept = tuned | {"searched": {"vv-plan": SEARCHED}}
         FILE.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n", encoding="utf-8")
         texts = [sections[title] for title in (*TRIALS, SEARCH_TITLE) if title in sections]
+        if missing := [name for name in TRIALS if name not in sections]:
+            texts.insert(0, f"Not executed yet, so with their defaults: {', '.join(missing)}.")
         arguments.write.write_text("\n\n".join([REPORT.rstrip(), *texts]) + "\n", encoding="utf-8")
 
 

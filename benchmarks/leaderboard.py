@@ -1,6 +1,6 @@
 """Make the leaderboard: all explorers of the package in the held-out worlds of the exam.
 
-    python benchmarks/leaderboard.py --jobs 2          # two hours or more; if interrupted, it continues
+    python benchmarks/leaderboard.py --jobs 2          # an hour or more; if interrupted, it continues
     python benchmarks/leaderboard.py --page            # only the page, from the kept file
 
 Runs are stored in --out. The score of every run is written to src/wanderlust/exams/leaderboard.json, from
@@ -52,7 +52,7 @@ FILE = ROOT / "src" / "wanderlust" / "exams" / LEADERBOARD_FILE
 PAGE = ROOT / "docs" / "leaderboard.md"
 
 
-N_SEEDS, FEW_SEEDS = 40, 20
+N_SEEDS, FEW_SEEDS = 20, 10
 """The page compares both halves of the seeds. Slow explorers, and options that were chosen for the return while
 learning alone, have the first half."""
 SLOW = ("bootstrapped", "random-prior", "thompson", "rlsvi", "psrl")
@@ -127,7 +127,8 @@ def page_of(board: Leaderboard) -> str:
     return templates(".md").get_template("leaderboard.md").render(
         board=board, scores=scores, rows=rows, pairs=pairs or [("–", "–")], failures=failure_sentences(board),
         differences=DIFFERENCES, command=LEADERBOARD_COMMAND, first=first_sentence(board), classes=classes(board),
-        learning=learning, first_learning=learning_sentence(learning), learning_seeds=while_learning.seeds,
+        learning=learning, first_learning=learning_sentence(learning),
+        learning_seeds=min(map(n_seeds, while_learning.explorers)),
         halves=halves(board), levels=levels(board), few_seeds=FEW_SEEDS,
         fewer=", ".join(each.label for each in board.explorers if n_seeds(each) < board.seeds),
         missing=", ".join(sorted({*wl.explorer_names()} - {each.explorer for each in board.explorers})),
@@ -258,7 +259,7 @@ def main() -> None:
     parser.add_argument("--explorers", nargs="+", default=wl.explorer_names(), metavar="NAME")
     parser.add_argument("--families", nargs="+", default=list(FAMILIES), metavar="NAME")
     parser.add_argument("--levels", nargs="+", type=int, default=list(LEVELS), metavar="N")
-    parser.add_argument("--seeds", type=int, metavar="N", help="at most; 40 by default, and 20 of some")
+    parser.add_argument("--seeds", type=int, metavar="N", help="at most; 20 by default, and 10 of some")
     parser.add_argument("--jobs", type=int, default=None, metavar="N")
     parser.add_argument("--on", default="local", metavar="PLACE", help="local, ray or ray://HOST:PORT")
     parser.add_argument("--out", type=Path, default=Path("results/leaderboard"), metavar="FOLDER")

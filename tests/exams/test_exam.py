@@ -43,10 +43,10 @@ from wanderlust.worlds.exam_suite import FAMILIES, LEVELS, VERSION
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
-SMALL = {"families": ["lock", "tv"], "levels": [1], "seeds": 2}
+SMALL = {"families": ["lock", "river"], "levels": [1], "seeds": 2}
 """Four short runs of each explorer, in a deterministic and in a stochastic world."""
 needs_board = pytest.mark.skipif(kept_leaderboard() is None, reason="the suite has no leaderboard yet")
-OPTIONS = ("--families", "lock", "tv", "--levels", "1", "--seeds", "2")
+OPTIONS = ("--families", "lock", "river", "--levels", "1", "--seeds", "2")
 
 FADING = '''
 """An explorer of a user, in 30 lines."""
@@ -120,9 +120,9 @@ def test_the_score_of_a_run_is_the_clipped_mean_over_the_evaluations():
 def test_the_return_while_learning_is_that_of_the_episodes():
     """Recomputed step by step, with the rewards of the world, from the trajectory of the same run."""
     for family in ("lock", "cliffs", "chain", "shift"):
-        run = ExamSelection(("vv-ucb",)).run("vv-ucb", (family, 1), 1000)
+        run = ExamSelection(("vv-ucb",)).run("vv-ucb", (family, 1), FIRST_SEED)
         world = wl.make_world(run.world, **run.world_options)
-        record = wl.train(world, "vv-ucb", seed=2000, keep_trajectory=True, evaluate_every=world.defaults.budget)
+        record = wl.train(world, "vv-ucb", seed=FIRST_SEED, keep_trajectory=True, evaluate_every=world.defaults.budget)
         returns, total, time = [], 0.0, 0
         for step, (s, a) in enumerate(zip(record.states, record.actions, strict=True)):
             mdp = world.dynamics(step)
@@ -370,7 +370,7 @@ def test_a_command_gives_the_card_of_an_explorer_in_a_file(command, tmp_path, fa
     assert code == 0, printed
     assert "8 runs executed" in printed
     suite = f"Suite {VERSION}, held-out"
-    for part in ("my_explorer:Fading (half_life=5)", "lock", "tv", "Fails at lock, level 1", suite):
+    for part in ("my_explorer:Fading (half_life=5)", "lock", "river", "Fails at lock, level 1", suite):
         assert part in printed
     _, again = command(*arguments)
     assert "0 runs executed in 0 s, 8 already stored" in again
@@ -391,25 +391,25 @@ def test_a_command_gives_the_card_of_an_explorer_in_a_file(command, tmp_path, fa
 
 
 def test_a_failing_world_is_on_the_card_and_the_rest_goes_on(command, tmp_path, fading):
-    fading("choosy", bad=5)  # As many actions as `tv` has; `lock` has four.
+    fading("choosy", bad=2)  # As many actions as `river` has; `lock` has four.
     fading("my_explorer")  # A copy of the same class: compiled code of one must not be used for the other.
     code, printed = command("exam", "choosy:Fading", "my_explorer:Fading", *OPTIONS, "--quiet", "--jobs", "1")
     assert code == 1
-    assert "Error in tv, level 1: RuntimeError: <b>too many</b> actions | for me" in printed
+    assert "Error in river, level 1: RuntimeError: <b>too many</b> actions | for me" in printed
     assert printed.count("Traceback") == 1, "both seeds have the same traceback"
     folder = next((tmp_path / "results" / "exams").iterdir())
     card = json.loads((folder / "card.json").read_text())
     chosen = card["results"][0]
-    assert chosen["families"]["tv"]["score"] == 0.0
+    assert chosen["families"]["river"]["score"] == 0.0
     assert chosen["total"]["estimate"] == pytest.approx(chosen["families"]["lock"]["score"] / 2)
-    assert [error["worlds"] for error in chosen["errors"]] == [[["tv", 1]]]
+    assert [error["worlds"] for error in chosen["errors"]] == [[["river", 1]]]
     assert shlex.split(chosen["errors"][0]["run"])[:2] == ["wanderlust", "run"]
     assert card["results"][1]["errors"] == []
     html, markdown = ((folder / f"card{suffix}").read_text(encoding="utf-8") for suffix in (".html", ".md"))
     assert "&lt;b&gt;too many&lt;/b&gt;" in html
     assert "<b>too many" not in html + markdown
     assert "actions \\| for me" in markdown
-    assert "Error in tv" in command("report", "results")[1]
+    assert "Error in river" in command("report", "results")[1]
 
 
 def test_forged_runs_are_not_used_and_named(command, tmp_path):
@@ -511,8 +511,8 @@ def test_a_card_of_many_explorers_is_self_contained_and_escaped():
 @needs_board
 def test_ranks_and_references_come_from_the_kept_leaderboard_in_the_same_worlds():
     board = kept_leaderboard()
-    places = [place for place in board.places if place[0] in ("lock", "tv") and place[1] == 1]
-    selection = ExamSelection(("mine",), families=("lock", "tv"), levels=(1,))
+    places = [place for place in board.places if place[0] in ("lock", "river") and place[1] == 1]
+    selection = ExamSelection(("mine",), families=("lock", "river"), levels=(1,))
     perfect = made_up("mine", [1.0] * len(FAMILIES)).restricted(places)
     card = make_card(selection, (perfect,))
     assert [each["explorer"] for each in card["references"]] == ["vv-ucb", "epsilon-greedy", "random"]

@@ -239,19 +239,21 @@ def test_greedy_episodes_repeat_the_best_one_while_its_states_come_again(tmp_pat
     episode(explorer, reward=0.5, actions=[0] * 6)
     explorer.save(tmp_path / "w.npz")
     explorer = wl.Explorer.load(tmp_path / "w.npz")
-    assert [episode(explorer) for _ in range(5)] == [best] * 5
+    chosen = [episode(explorer) for _ in range(60)]
+    assert 0.3 < np.mean([actions == best for actions in chosen]) < 0.7  # The others are ε-greedy for Q.
+    assert np.mean([actions for actions in chosen if actions != best]) > 0.9
     others = np.mean([episode(explorer, start=10 * i) for i in range(1, 30)])
-    assert 0.9 < others < 1.0  # In other states they are ε-greedy for Q.
+    assert 0.9 < others < 1.0  # In other states all of them are.
     mask = np.array([False, True])
     assert explorer.act(0, np.array([1.0, 0.0]), mask=mask) == 1
-    assert repr(explorer) == "<Explorer vv-ucb, seed 0: 216 steps, 180 states visited>"
+    assert repr(explorer) == "<Explorer vv-ucb, seed 0: 546 steps, 180 states visited>"
     explorer._progress.best.actions[0] = 9
     explorer.save(tmp_path / "w.npz")
     with pytest.raises(BadFile, match="best episode"):
         wl.Explorer.load(tmp_path / "w.npz")
     explorer._progress.best.actions[0] = 0
     episode(explorer, start=3, reward=2.0, actions=[0] * 6)
-    assert episode(explorer, start=3) == [0] * 6
+    assert [0] * 6 in [episode(explorer, start=3) for _ in range(10)]
 
 
 def test_small_costs_alone_do_not_make_exploration_small():
@@ -312,6 +314,7 @@ def test_keys(key, same, other, tmp_path):
         (lambda: of_images(replay="window"), "sweep_pairs"),
         (lambda: of_images(greedy_episodes=2), "greedy_episodes"),
         (lambda: wl.Explorer("vv-ucb", observation_space=IMAGES, n_actions=2, key="info:x"), "info"),
+        (lambda: wl.Explorer("vv-ucb", observation_space=IMAGES, n_actions=2, key=lambda o, info: 0), "needs info"),
         (lambda: of_images().act(image(0), np.zeros((2, 3, N_ACTIONS))), "q must be 3"),
         (lambda: of_images().act([image(0)], np.zeros((2, N_ACTIONS))), "2 environments"),
         (lambda: wl.keys.downscale(0, 3), "height"),

@@ -373,14 +373,15 @@ def make_encoder(
         space = integer_array(space)
         check_discrete(space, "")
         return StateEncoder(DISCRETE, space)
+    is_field = isinstance(key, str) and key.startswith(INFO_PREFIX) and key != INFO_PREFIX
+    if isinstance(env, Space) and (is_field or (callable(key) and _takes_info(key))):
+        raise InvalidSetting(f"key={shown(key)} needs info, which is not given here; make it part of the observation.")
     if callable(key):
         return StateEncoder(FUNCTION, name=str(getattr(key, "__qualname__", type(key).__qualname__)), function=key)
     if isinstance(key, str) and key == "hash":
         has_hash = isinstance(env, Env) and callable(getattr(env.unwrapped, "hash", None))
         return StateEncoder(ENVIRONMENT if has_hash else CONTENT)
-    if isinstance(key, str) and key.startswith(INFO_PREFIX) and key != INFO_PREFIX:
-        if isinstance(env, Space):
-            raise InvalidSetting(f"key={key!r} is not possible here; give that field of info as the observation.")
+    if is_field:
         return StateEncoder(INFO, name=key.removeprefix(INFO_PREFIX))
     raise InvalidSetting(f"key must be 'hash', 'info:field' or a function of the observation, got {shown(key)}.")
 

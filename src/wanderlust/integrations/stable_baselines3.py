@@ -13,8 +13,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from gymnasium.spaces import Discrete
 
-from wanderlust.core.errors import MissingPackage
+from wanderlust.core.errors import MissingPackage, check_instance
 from wanderlust.environments.bins import Bounds, Counts
 from wanderlust.environments.encoding import Key
 from wanderlust.environments.vector import entry_of
@@ -63,7 +64,7 @@ class VisitationMixin(OffPolicyAlgorithm):
 
     def q_values(self, observation: Any) -> Any:
         """Return Q of every action, [environment, action]."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} needs the method q_values(observation).")
 
     def _setup_model(self) -> None:
         super()._setup_model()
@@ -72,7 +73,7 @@ class VisitationMixin(OffPolicyAlgorithm):
             defaults = {"discount": self.gamma, "gamma_w": self.gamma, "seed": self.seed or 0}
             self.visitation = Explorer(
                 observation_space=self.observation_space,
-                n_actions=int(self.action_space.n),
+                n_actions=int(check_instance("action_space", self.action_space, Discrete).n),
                 **(defaults | self._explorer_arguments),
             )
 

@@ -62,14 +62,14 @@ SWEEP_PAIRS = 20_000
 MAX_STATES = 100_000
 GREEDY_EPSILON = 0.05
 """ε of greedy episodes."""
+REPEATED = 0.5
+"""The share of greedy episodes that begin by repeating the best one; in the others Q corrects its own mistakes."""
 _DIGEST_BYTES = 16
 _MAX_RECENT = 256
 """The number of observations whose states are remembered."""
 _MAX_REPEATED = 10_000
 """The number of steps of an episode that greedy episodes repeat at most."""
 _ABOUT = "drop_in"
-
-Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 
 class Episode(msgspec.Struct):
@@ -86,7 +86,7 @@ class Episode(msgspec.Struct):
 class Progress(msgspec.Struct):
     """What an explorer has besides its agent; it is saved with it."""
 
-    greedy_episodes: Share
+    greedy_episodes: Annotated[float, msgspec.Meta(ge=0, le=1)]
     max_states: Annotated[int, msgspec.Meta(ge=2)]
     adapted: tuple[str, ...]
     """The explorer's fields that follow the observed rewards and outcomes."""
@@ -127,8 +127,8 @@ class Explorer:
         Without `reward_range` the scale of exploration follows the rewards given to `observe`, as in `learn`, but r_max
         is at least 1 until a positive reward was observed. `key`, `bins` and `bounds` are those of `wl.tabular`.
         `greedy_episodes` is the share of episodes that exploit, once a positive reward was observed: a network needs
-        many episodes that reach the goal, not one. Such an episode repeats the actions of the best episode with a
-        positive return, as long as it meets the same states, and then is ε-greedy for Q.
+        many episodes that reach the goal, not one. Such an episode is ε-greedy for Q. Half of them first repeat the
+        actions of the best episode with a positive return, as long as they meet the same states.
         """
         encoding = None
         if observation_space is not None:
@@ -350,8 +350,9 @@ class Explorer:
         if progress.episodes[environment].value > progress.best.value:
             progress.best = progress.episodes[environment]
         share = progress.greedy_episodes if progress.has_reward else 0.0
-        is_greedy = share > 0.0 and bool(bernoulli(self._agent.learner.streams, share))
-        progress.episodes[environment] = Episode(is_greedy, repeats=is_greedy)
+        streams = self._agent.learner.streams
+        is_greedy = share > 0.0 and bool(bernoulli(streams, share))
+        progress.episodes[environment] = Episode(is_greedy, repeats=is_greedy and bool(bernoulli(streams, REPEATED)))
 
     def _follow(self, reward: float) -> None:
         """Adapt the scale of exploration to the rewards observed, with the rules of `learn`."""

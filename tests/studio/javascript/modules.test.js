@@ -37,6 +37,7 @@ test("a frame has the tables that its flags name", () => {
 test("numbers have the digits that tell them apart", () => {
   assert.deepEqual([formatNumber(null), formatNumber(0), formatNumber(12345.678), formatNumber(1e-5)], ["–", "0", "12350", "1.00e-5"]);
   assert.deepEqual(distinctTexts([4.63901, 4.63902]), ["4.63901", "4.63902"]);
+  assert.deepEqual(distinctTexts([9466.77, 9466.31]), ["9466.8", "9466.3"]);
 });
 
 test("colours compare the actions of one state, and actions that were not tried have none", () => {
@@ -44,6 +45,7 @@ test("colours compare the actions of one state, and actions that were not tried 
   const values = Float64Array.of(5, 7, 99, 1, 2, 3);
   assert.deepEqual([...relativeValues(values, frame, false)], [0, 1, NaN, 0, 0.5, 1]);
   assert.deepEqual([...relativeValues(values, frame, true)], [1, 0, NaN, 1, 0.5, 0]);
+  assert.deepEqual([...relativeValues(new Float64Array(6), frame, true)], [1, 1, NaN, 1, 1, 1], "equal actions are all the best");
   assert.deepEqual([...rankedStates(values, frame, false)], [NaN, 0]);
 });
 
@@ -56,6 +58,7 @@ test("lanes have one colour scale, unless each shall have its own", () => {
   const frames = [4, 8].map((visits) => ({ ...frameOf({ visits: Uint32Array.of(visits, 0) }), stateVisits: [visits] }));
   const highs = (shared) => scalesFor(frames, { layer: "action-visits", scale: "auto", shared }).map(({ high }) => high);
   assert.deepEqual([highs(true), highs(false)], [[8, 8], [4, 8]]);
+  assert.equal(scalesFor(frames, { layer: "action-visits", scale: "log", shared: true })[0].at(0.5), 2, "whole visits");
 });
 
 test("a sentence names the number that decides", () => {

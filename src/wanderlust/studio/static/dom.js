@@ -26,9 +26,17 @@ export function fillSelect(select, options, value) {
   if (value !== undefined) select.value = value;
 }
 
-/** @param {Node} node @param {string} text */
+// What follows γ_ and r_ is a subscript.
+const SUBSCRIPT = /(?<=[γr])_(w|max)\b/;
+
+/** @param {string} text @returns {(string | HTMLElement)[]} */
+export function typeset(text) {
+  return text.split(SUBSCRIPT).map((part, i) => (i % 2 ? element("sub", {}, part) : part));
+}
+
+/** @param {Element} node @param {string} text */
 export function setText(node, text) {
-  if (node.textContent !== text) node.textContent = text;
+  if (node.textContent !== text.split(SUBSCRIPT).join("")) node.replaceChildren(...typeset(text));
 }
 
 /** @param {string} name @param {Blob | string} data @param {string} [type] */

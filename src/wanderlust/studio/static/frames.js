@@ -25,18 +25,20 @@ const HEADER_BYTES = 40;
 const HAS_BEHAVIOUR = 1;
 const HAS_W = 2;
 const MAX_DIGITS = 8;
+// The largest error of a difference as it is printed, as a share of it.
+const ROUGH = 0.2;
 
 /** @type {Layer[]} */
 export const LAYERS = [
   { id: "state-visits", label: "State visits", perAction: false, unit: "visits", text: "n(s): how often an action was taken in the state." },
   { id: "action-visits", label: "Action visits", perAction: true, unit: "visits", text: "n(s, a): how often the action was taken in the state." },
-  { id: "q", label: "Q", perAction: true, unit: "Q", text: "Q(s, a) = r + γ max Q(s′, ·): the discounted sum of the rewards to come, as far as they are known." },
+  { id: "q", label: "Q", perAction: true, unit: "Q", text: "Q(s, a) = r + γ max Q(s′, ·): the discounted sum of the rewards to come, as far as they are known. A reward is received by acting in its cell." },
   { id: "w", label: "W", perAction: true, unit: "W", isRelative: true,
-    text: "W(s, a) = u + γ_w max W(s′, ·): how much there is to explore from here on. u = √(2 log n(s) / n(s, a)): large for rare, largest for untried actions; γ_w discounts far ones. (vv-count: u = n(s, a), min.)" },
+    text: "W(s, a) = u + γ_w max W(s′, ·), the visitation value (vv): how much there is to explore from here on. u = √(2 log n(s) / n(s, a)) is large for rare actions; γ_w discounts far ones. (vv-count: u = n(s, a), min.)" },
   { id: "term", label: "Exploration κU", perAction: true, unit: "κU", isRelative: true,
-    text: "κU(s, a): what the explorer adds to Q, larger where there is more to explore; of vv-ucb κ(1 − γ_w)W(s, a). κ is the largest possible Q, r_max / (1 − γ), minus the smallest." },
+    text: "κU(s, a): what the explorer adds to Q, larger where there is more to explore; of vv-ucb U = (1 − γ_w)W. κ = r_max / (1 − γ), the return if the largest reward came at every step." },
   { id: "behaviour", label: "Behaviour value", perAction: true, unit: "Q + κU", isRelative: true,
-    text: "Q(s, a) + κU(s, a): the agent takes the action with the largest sum. ε-greedy has no U, and takes a random action with probability ε." },
+    text: "Q(s, a) + κU(s, a), by which the agent behaves: it takes the action with the largest sum. ε-greedy has no U, and takes a random action with probability ε." },
 ];
 
 /** @param {string} id */
@@ -105,8 +107,8 @@ export function layerValues(frame, id) {
   }
 }
 
-// What decides is the difference between the actions of a state: 0 for the worst, 1 for the best of those that were tried. NaN for
-// an action that was not tried in a discovered state.
+// What decides is the difference between the actions of a state: 0 for the worst, 1 for the best of those that were tried, also if
+// these are equal. NaN for an action that was not tried in a discovered state.
 /** @param {Values} values @param {Frame} frame @param {boolean} minimises */
 export function relativeValues(values, frame, minimises) {
   const shares = new Float64Array(values.length).fill(NaN);
@@ -119,8 +121,7 @@ export function relativeValues(values, frame, minimises) {
     }
     for (let pair = first; pair < first + frame.actions; pair++) {
       if (frame.visits[pair] === 0) continue;
-      const share = high > low ? (values[pair] - low) / (high - low) : 0.5;
-      shares[pair] = minimises ? 1 - share : share;
+      shares[pair] = high > low ? (minimises ? high - values[pair] : values[pair] - low) / (high - low) : 1;
     }
   }
   return shares;
@@ -191,13 +192,13 @@ export function lackTexts(values, minimises) {
   return values.map((value) => (value === best ? formatNumber(best, Math.abs(best) >= 1e4 ? 5 : 4) : `${minimises ? "+" : "−"}${formatNumber(Math.abs(value - best), 2)}`));
 }
 
-// With as many digits as are needed to tell the values apart, the same number of decimals in each.
+// With as many digits as are needed to show the difference of neighbouring values, the same number of decimals in each.
 /** @param {number[]} values @param {number} digits */
 export function distinctTexts(values, digits = 4) {
-  const count = new Set(values).size;
   for (let more = digits; ; more++) {
     const texts = values.map((value) => formatNumber(value, more));
-    if (more < MAX_DIGITS && new Set(texts).size < count) continue;
+    const isRough = values.some((value, i) => i && Math.abs(Number(texts[i]) - Number(texts[i - 1]) - value + values[i - 1]) > ROUGH * Math.abs(value - values[i - 1]));
+    if (more < MAX_DIGITS && isRough) continue;
     const decimals = Math.max(...texts.map((text) => text.split(".")[1]?.length ?? 0));
     return texts.some((text) => text.includes("e")) ? texts : values.map((value) => fixedText(value, decimals));
   }

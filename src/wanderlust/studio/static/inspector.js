@@ -47,7 +47,7 @@ export function showCell({ world, frame, lane, name, fields, cell, part, rule, i
   }));
   const { kappa, gamma_w: gamma } = fields;
   // Of vv-count, κU is not a multiple of W.
-  const factor = name === "vv-ucb" ? ` κU = κ(1 − γ_w)W = ${formatNumber(kappa)} × ${formatNumber(1 - gamma)} W.` : "";
+  const factor = name === "vv-ucb" ? ` U = (1 − γ_w)W, so κU = ${formatNumber(kappa)} × ${formatNumber(1 - gamma)} W.` : "";
   const largest = sum.filter((_, i) => frame.preferred[state] & (1 << i)), isClose = largest.length === 1 && sum.filter((text) => text === largest[0]).length > 1;
   setText($("cell-reason"), reason(world, frame, state, rule) + (isClose ? " Its sum is larger by less than these digits show." : "") + factor);
 }

@@ -5,7 +5,7 @@ import { MapPainter } from "./map-painter.js";
 import { positionsOf } from "./cells.js";
 import { hasArrows } from "./map-marks.js";
 import { cellAt, cellByKey, fitCanvas, isArrowKey } from "./geometry.js";
-import { element, fillSelect, setText, throttle } from "./dom.js";
+import { element, fillSelect, setText, throttle, typeset } from "./dom.js";
 import { Legend } from "./legend.js";
 import { formatNumber, layerById, layerValues, rankedStates, relativeValues } from "./frames.js";
 import { sentenceOf } from "./sentence.js";
@@ -19,7 +19,10 @@ const SETTINGS = [
 // Size of a cell, in pixels, from which its triangles can be told apart.
 const TRIANGLES_FROM = 14;
 const BESIDE_GAP = 10;
-const CONSTANTS_TEXT = "κ: the largest possible Q, r_max / (1 − γ), minus the smallest; the scale of κU. γ_w: the discount of W.";
+const CONSTANTS_TEXT = "κ: the weight of U, by default r_max / (1 − γ), the return if the largest reward came at every step. γ_w: the discount of W.";
+const EPSILON_TEXT = "ε: the probability of a random action, which falls during the run.";
+const DISCOVERED_TEXT = "States in which an action was taken.";
+const RETURN_TEXT = "Discounted return of the greedy policy of Q, without exploration. It is evaluated from time to time.";
 const PRESET_TEXT = "as_written: the paper's text; as_published_code: the released code, where it differs.";
 const GREEK = { kappa: "κ", gamma_w: "γ_w", epsilon_start: "ε start", epsilon_end: "ε end", learning_rate: "η learning rate", scale: "α scale", initial: "initial Q", replay: "memory" };
 
@@ -54,13 +57,13 @@ export class LaneCard {
     this.reachable = element("span", { class: "dim" });
     this.returned = element("strong", {}, "–");
     this.event = element("span", { class: "dim event" });
-    // The constants of its W, which the options may change.
-    this.constants = element("span", { class: "dim constants", title: CONSTANTS_TEXT });
+    // The constants of its W or its ε, which the options may change.
+    this.constants = element("span", { class: "dim constants" });
     this.sentence = element("p", { class: "sentence", role: "status", "aria-label": "Next action" });
     const head = element("div", { class: "lane-head" }, element("span", { class: "chip", "aria-hidden": "true" }, String(this.number + 1)), this.select, this.options, this.constants, this.remove);
     const facts = element("div", { class: "facts" },
-      element("span", {}, "discovered ", this.discovered, this.reachable),
-      element("span", { title: "The return of the policy that takes the largest Q, computed every few steps." }, "greedy return ", this.returned), this.event);
+      element("span", { title: DISCOVERED_TEXT }, "discovered ", this.discovered, this.reachable),
+      element("span", { title: RETURN_TEXT }, "greedy return ", this.returned), this.event);
     this.root = element("section", { class: `lane lane-${this.number + 1}`, "aria-label": title }, head, this.frameBox, this.legend.root, this.sentence, facts);
     const { painter } = this.on;
     this.canvas.addEventListener("pointermove", (event) => {
@@ -102,8 +105,9 @@ export class LaneCard {
     this.lane = lane;
     this.description = description;
     this.select.value = lane.explorer;
-    const { kappa, gamma_w: gamma } = description.fields;
-    setText(this.constants, gamma === undefined ? "" : `κ ${formatNumber(kappa)}, γ_w ${formatNumber(gamma)}`);
+    const { kappa, gamma_w: gamma, decay, epsilon_start: start, epsilon_end: end } = description.fields;
+    setText(this.constants, gamma !== undefined ? `κ ${formatNumber(kappa)}, γ_w ${formatNumber(gamma)}` : decay !== undefined ? `ε ${formatNumber(start)} to ${formatNumber(end)}` : "");
+    this.constants.title = gamma !== undefined ? CONSTANTS_TEXT : EPSILON_TEXT;
     this.remove.hidden = this.recorded;
     this.remove.disabled = count === 1;
     const name = isLast ? "Remove lane" : "Close this lane";
@@ -155,7 +159,7 @@ export class LaneCard {
     }
     input.disabled = this.recorded;
     if (slider) slider.disabled = this.recorded;
-    const root = element("label", { class: "field", title: option.text ?? "" }, element("span", {}, label), input);
+    const root = element("label", { class: "field", title: option.text ?? "" }, element("span", {}, ...typeset(label)), input);
     const both = slider ? element("div", { class: "field-with-slider" }, root, slider) : root;
     const show = () => {
       const value = used();
@@ -212,14 +216,14 @@ export class LaneCard {
     return Object.keys(shown).filter((name) => shown[name]);
   }
 
-  facts({ frame, world, last, event, rule, playing }) {
+  facts({ frame, world, last, event, rule, playing, isFast }) {
     // Every step would be read aloud while the lane runs.
     this.sentence.setAttribute("aria-live", playing ? "off" : "polite");
-    const [action, why] = frame ? sentenceOf(world, frame, this.description, rule) : ["", ""];
+    const [action, why] = frame && !isFast ? sentenceOf(world, frame, this.description, rule) : ["", ""];
     if (this.sentence.textContent !== `${action}${why}`) this.sentence.replaceChildren(element("strong", {}, action), why);
     setText(this.discovered, String(frame?.discovered ?? 0));
     setText(this.reachable, ` of ${world.reachable}`);
-    setText(this.returned, formatNumber(last));
+    setText(this.returned, last === null ? "not evaluated" : formatNumber(last));
     setText(this.event, event ? `${event.text}, step ${event.step}` : "no reward found yet");
   }
 }

@@ -1,6 +1,7 @@
 // A lesson: the stops of a run with their captions, in a panel that stays while the lanes run.
 
-import { $, element, fillSelect, setText } from "./dom.js";
+import { $, element, fillSelect, setText, typeset } from "./dom.js";
+import { layerById } from "./frames.js";
 
 export class LessonPanel {
   constructor(app) {
@@ -39,7 +40,7 @@ export class LessonPanel {
     this.width = width;
     const rooms = this.lesson.stops.map(({ text, question, answers = [] }, i) => {
       const asked = this.lesson.stops[i - 1]?.answers, longest = (asked ?? []).reduce((a, b) => (a.length > b.length ? a : b), "");
-      const room = element("div", { class: "lesson-body", "aria-hidden": "true" }, element("p", {}, ...(asked ? [element("strong", {}, verdictOn(longest, "correct"))] : []), text),
+      const room = element("div", { class: "lesson-body", "aria-hidden": "true" }, element("p", {}, ...(asked ? [element("strong", {}, verdictOn(longest, "not correct"))] : []), text),
         ...(question ? [element("p", { class: "question" }, question)] : []), element("div", { class: "answers" }, ...answers.map((answer) => element("button", { type: "button", tabindex: "-1" }, answer))));
       Object.assign(room.style, { position: "absolute", visibility: "hidden", width: `${width}px` });
       box.append(room);
@@ -76,7 +77,7 @@ export class LessonPanel {
 
   predict(answer) {
     this.predictions[this.index] = answer;
-    setText($("lesson-question"), `Predicted: “${answer}”.`);
+    setText($("lesson-question"), `Your prediction: “${answer}”`);
     $("lesson-answers").replaceChildren();
     $("lesson-next").focus();
     this.go(this.index + 1);
@@ -91,9 +92,19 @@ export class LessonPanel {
       app.setOption("layer", stop.layer ?? (this.index ? app.options.layer : this.lesson.layer));
       this.draw();
     }
+    this.showPlace();
     const isChanged = !app.recording && app.accepted && JSON.stringify(app.accepted) !== JSON.stringify(this.lesson.setup);
     $("lesson-changed").hidden = !isChanged;
     setText($("lesson-next"), this.target === null ? "Next" : app.playing ? `Skip to step ${this.lesson.stops[this.target].step.toLocaleString("en")}` : "Continue");
+  }
+
+  // Of which step and layer the caption tells; it is dim while others are shown.
+  showPlace() {
+    const { lesson, index, app } = this, stop = lesson?.stops[index];
+    if (!stop) return;
+    const layer = stop.layer ? `, layer ${layerById(stop.layer).label}` : "";
+    setText($("lesson-stop"), `Stop ${index + 1} of ${lesson.stops.length}, step ${stop.step.toLocaleString("en")}${layer}`);
+    $("lesson-text").classList.toggle("dim", app.viewed !== stop.step || (stop.layer ?? app.options.layer) !== app.options.layer);
   }
 
   draw() {
@@ -107,19 +118,19 @@ export class LessonPanel {
     if (!lesson) return;
     const stop = lesson.stops[index], asked = lesson.stops[index - 1], predicted = this.predictions[index - 1];
     setText($("lesson-title"), lesson.title);
-    const swipe = element("span", { class: "narrow" }, lesson.setup.lanes.length > 1 ? ". Swipe the map for other lanes." : "");
-    $("lesson-place").replaceChildren(`Stop ${index + 1} of ${lesson.stops.length}, step ${stop.step.toLocaleString("en")}`, swipe);
+    setText($("lesson-swipe"), lesson.setup.lanes.length > 1 ? ". Swipe the map for other lanes." : "");
+    this.showPlace();
     const right = asked?.answers?.[(asked.answer ?? 1) - 1];
-    const verdict = predicted === undefined ? "" : verdictOn(predicted, predicted === right ? "correct" : "wrong");
-    $("lesson-text").replaceChildren(...(verdict ? [element("strong", {}, verdict)] : []), stop.text);
+    const verdict = predicted === undefined ? "" : verdictOn(predicted, predicted === right ? "correct" : "not correct");
+    $("lesson-text").replaceChildren(...(verdict ? [element("strong", {}, ...typeset(verdict))] : []), ...typeset(stop.text));
     $("lesson-question").hidden = !stop.question;
     setText($("lesson-question"), stop.question ?? "");
-    $("lesson-answers").replaceChildren(...(stop.answers ?? []).map((answer) => element("button", { type: "button", onclick: () => this.predict(answer) }, answer)));
+    $("lesson-answers").replaceChildren(...(stop.answers ?? []).map((answer) => element("button", { type: "button", onclick: () => this.predict(answer) }, ...typeset(answer))));
     $("lesson-back").disabled = index === 0;
     $("lesson-next").disabled = index === lesson.stops.length - 1;
   }
 }
 
 function verdictOn(predicted, word) {
-  return `Predicted “${predicted}”: ${word}. `;
+  return `Your prediction “${predicted}” is ${word}. `;
 }

@@ -350,6 +350,7 @@ class App {
     keep("localStorage", { ...kept("localStorage"), view: this.options });
     showLayer(this.options.layer);
     if (name === "layer") this.keepAddress();
+    this.lesson.showPlace();
     if (value === "w" && !this.descriptions[this.focus.lane]?.learnsW) this.showLane();
     this.stage.rearrange();
   }

@@ -84,14 +84,19 @@ function chevrons(world, bits, x, y, cell, ink) {
   return { paths, stroke: ink.arrow, width: Math.max(cell / 18, 1) };
 }
 
-// The arrows of a state as bits, the behaviour policy's above the greedy one's: none where all actions tie, nor where no action
-// was taken yet.
+// The arrows of a state as bits, the behaviour policy's above the greedy one's: none where all actions tie, or differ by an error of
+// rounding only, nor where no action was taken yet.
 export function arrowBits({ world, frame, arrows }, state) {
   const all = (1 << world.actions.length) - 1;
   if (frame.stateVisits[state] === 0) return 0;
   const greedy = arrows !== "behaviour" && frame.greedy[state] !== all ? frame.greedy[state] : 0;
-  const preferred = arrows !== "greedy" && frame.preferred[state] !== all ? frame.preferred[state] : 0;
+  const preferred = arrows !== "greedy" && !isEqual(frame.score, state, frame.actions) ? frame.preferred[state] : 0;
   return greedy | (preferred << 8);
+}
+
+function isEqual(values, state, count) {
+  for (let i = state * count + 1; i < (state + 1) * count; i++) if (values[i] !== values[i - 1]) return false;
+  return true;
 }
 
 export function hasArrows({ frame, arrows }, cell, ratio) {

@@ -12,7 +12,7 @@ export function sentenceOf(world, frame, { minimises }, rule) {
   const names = world.actions;
   if (frame.randomness >= 1) return ["any action", ": all have the same probability."];
   if (rule !== null) return ["a drawn action", `: ${rule}`];
-  const chance = frame.randomness > 0 ? ` With probability ${distinctTexts([frame.randomness])[0]} a random action instead.` : "";
+  const chance = frame.randomness > 0 ? ` With probability ε = ${distinctTexts([frame.randomness], 3)[0]} a random action instead.` : "";
   const best = names.filter((_, i) => frame.preferred[state] & (1 << i));
   if (best.length === names.length) return ["any action", `: all have the same value; one is drawn.${chance}`];
   if (best.length > 1) return [best.join(" or "), `: the same value, larger than the others; one is drawn.${chance}`];
@@ -20,10 +20,10 @@ export function sentenceOf(world, frame, { minimises }, rule) {
   const chosen = names.indexOf(best[0]);
   const second = score.reduce((found, value, i) => (i !== chosen && (found < 0 || value > score[found]) ? i : found), -1);
   if (second < 0) return [names[chosen], ": the only action."];
-  const why = visits[chosen] === 0 ? ": never tried, so " : ": ";
   const w = frame.w ? ofState(frame.w) : null;
   const isLonger = w && (minimises ? w[chosen] < w[second] : w[chosen] > w[second]);
   const [what, values] = isLonger ? ["W", w] : q[chosen] > q[second] || frame.score === frame.behaviour ? ["Q", q] : ["Q + κU", score];
+  const why = visits[chosen] === 0 ? ": never tried, so " : isLonger ? ": largest Q + κU, as " : ": ";
   const [mine, other] = distinctTexts([values[chosen], values[second]]);
   // The numbers of a recorded page are rounded.
   if (mine === other) return [names[chosen], `${why}its ${what} is ${isLonger && minimises ? "the smallest" : "the largest"}.${chance}`];

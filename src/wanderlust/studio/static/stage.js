@@ -7,11 +7,10 @@ import { scalesFor } from "./view.js";
 import { showCell } from "./inspector.js";
 import { themeName } from "./palette.js";
 
-// Milliseconds between two drawings while a run is shown; reading needs time, and the maps have to be smooth.
+// Milliseconds between two drawings of the charts while a run is shown: curves change slowly.
 const CHARTS_EVERY = 400;
-const TEXT_EVERY = 120;
-// Steps per second at which the texts follow every step.
-const SLOW_SPEED = 60;
+// Steps per second up to which the sentences are shown.
+const READABLE_SPEED = 60;
 const MAPS_MIN = 150;
 // A page can be scrolled, so maps need not become smaller than this, in pixels and as a share of the window.
 const READABLE = 180, READABLE_SHARE = 0.26;
@@ -19,8 +18,11 @@ const READABLE = 180, READABLE_SHARE = 0.26;
 const TEXTS_WIDTH = 250, AROUND_STACKED = 72, STACKED_SHARE = 0.7, STACKED_FROM = 1.25;
 const MARGIN = 16;
 const LANE_GAP = 12;
-// The width of the thumb of a slider, whose centre is at the step; and of the narrowest chart with which the timeline is aligned.
-const THUMB = 16, AXIS_MIN = 200;
+// How much of the charts below one or two lanes is on the first screen, beside a lesson: their titles.
+const CHARTS_SEEN = 46;
+// The width of the thumb of a slider, whose centre is at the step; of the narrowest chart with which the timeline is aligned, and how
+// far this chart may be from the right end.
+const THUMB = 16, AXIS_MIN = 200, AXIS_END = 100;
 // Above and below the buttons of the transport, on a phone.
 const BAR_PADDING = 13;
 const NARROW = "(max-width: 620px)";
@@ -73,8 +75,8 @@ export class Stage {
     const { rows, columns } = this.app.world;
     const top = box.getBoundingClientRect().top + window.scrollY;
     // In a presentation, the charts below the lanes must fit as well, unless a lesson is above them; a page can be scrolled.
-    const hasCharts = this.app.isPresenting && !this.app.lesson.lesson;
-    const height = window.innerHeight - top - MARGIN - (hasCharts ? $("charts").offsetHeight + LANE_GAP : 0);
+    const hasCharts = this.app.isPresenting && !this.app.lesson.lesson, hasTitles = !this.app.isPresenting && this.app.lesson.lesson && count < 3;
+    const height = window.innerHeight - top - MARGIN - (hasCharts ? $("charts").offsetHeight + LANE_GAP : hasTitles ? CHARTS_SEEN : 0);
     const around = Math.max(...this.app.cards.map((card) => card.root.offsetHeight - card.frameBox.offsetHeight));
     const least = this.app.isPresenting ? MAPS_MIN : Math.max(READABLE, READABLE_SHARE * window.innerHeight);
     let best = { cell: 0, across: 1, mapHeight: least };
@@ -99,21 +101,18 @@ export class Stage {
     const scales = scalesFor(app.frames, app.options);
     const besideScales = this.isBeside ? scalesFor(app.frames, { ...app.options, layer: "q" }) : [];
     const view = { ...app.options, beside: this.isBeside, world: app.world, wrong: app.painter?.wrong, theme: themeName() };
-    // Nobody reads faster.
-    const now = performance.now(), isSlow = app.speed > 0 && app.speed <= SLOW_SPEED, isTextDue = !app.playing || isSlow || now - (this.textAt ?? 0) >= TEXT_EVERY;
-    if (isTextDue) this.textAt = now;
+    const isFast = app.playing && (app.speed === 0 || app.speed > READABLE_SPEED);
     app.cards.forEach((card, i) => {
       const frame = app.frames[i];
       const pinned = app.focus.isPinned && app.focus.lane === i ? app.focus.cell : null;
       card.draw({ ...view, frame, scale: scales[i], besideScale: besideScales[i], part: this.partFor(frame), pinned });
-      if (!isTextDue) return;
       const event = app.events[i].findLast((each) => each.step <= app.viewed);
-      card.facts({ frame, world: app.world, last: lastReturn(app.series[i], app.viewed), event, rule: this.ruleOf(i), playing: app.playing });
+      card.facts({ frame, world: app.world, last: lastReturn(app.series[i], app.viewed), event, rule: this.ruleOf(i), playing: app.playing, isFast });
     });
     if (app.options.difference) this.drawDifference(scales, view);
     this.drawStep();
     // The charts have the room that the cell leaves.
-    if (isTextDue) this.drawCell();
+    this.drawCell();
     this.drawCharts();
     return true;
   }
@@ -140,7 +139,6 @@ export class Stage {
     this.difference.draw({ ...view, scale: scales[a], part: this.partFor(frames[a]) }, frames[a], frames[b], title);
   }
 
-  // Curves change slowly.
   drawCharts() {
     const { app } = this;
     const now = performance.now();
@@ -155,7 +153,7 @@ export class Stage {
   // The timeline and the charts have one axis: its thumb is above or below the markers, unless a chart is too narrow to scrub.
   alignTimeline() {
     const { axis } = this.charts, timeline = $("timeline"), group = timeline.parentElement, bar = group.parentElement;
-    const isAligned = axis?.width >= AXIS_MIN;
+    const isAligned = axis?.width >= AXIS_MIN && bar.clientWidth - axis.right < AXIS_END;
     group.classList.toggle("aligned", isAligned);
     timeline.style.width = isAligned ? `${axis.width + THUMB}px` : "";
     group.style.marginRight = isAligned ? `${bar.clientWidth - parseFloat(getComputedStyle(bar).paddingRight) - axis.right - THUMB / 2}px` : "";

@@ -30,6 +30,9 @@ export function scalesFor(frames, { layer: id, scale, shared }) {
     const low = Math.min(...used.map((range) => range[0]), layer.unit === "visits" ? 0 : Infinity);
     const high = Math.max(...used.map((range) => range[1]));
     const [from, to] = used.length ? [low, high] : [0, 1];
-    return makeScale(from, to, { log: wantsLog(scale, layer, from, to), unit: layer.unit === "visits" ? 1 : 0 });
+    if (layer.unit !== "visits") return makeScale(from, to, { log: wantsLog(scale, layer, from, to) });
+    // No half visits.
+    const made = makeScale(from, 2 * Math.max(Math.ceil(to / 2), 1), { log: wantsLog(scale, layer, from, to), unit: 1 });
+    return { ...made, at: (share) => Math.round(made.at(share)) };
   });
 }
