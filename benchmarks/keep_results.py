@@ -31,7 +31,7 @@ from wanderlust_paper.claims import EMPIRICAL, ERRATUM, EXACT, KINDS, LEARNT, VE
 from wanderlust_paper.registry import study_names
 from wanderlust_paper.reports.captions import CAPTIONS
 from wanderlust_paper.reports.recap_tables import DAGGER, world_title
-from wanderlust_paper.reproduce import REQUEST_FILE, studies_in, summarise_runs, write_reports
+from wanderlust_paper.reproduce import REQUEST_FILE, studies_in, summarize_runs, write_reports
 from wanderlust_paper.studies.recap import DEEP_SEA_BUDGET
 from wanderlust_paper.summary_file import FILE, Summary
 
@@ -64,7 +64,7 @@ def main() -> None:
         summary_file = Path(folder) / FILE
         earlier = DESTINATION / FILE
         earlier = earlier if earlier.exists() and results.resolve() != DESTINATION else None
-        print(f"{summarise_runs(results, summary_file, earlier):,} runs written to {DESTINATION / FILE}")
+        print(f"{summarize_runs(results, summary_file, earlier):,} runs written to {DESTINATION / FILE}")
         shutil.rmtree(DESTINATION, ignore_errors=True)
         DESTINATION.mkdir(parents=True)
         shutil.move(summary_file, DESTINATION)

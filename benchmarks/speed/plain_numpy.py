@@ -21,7 +21,7 @@ Transition = tuple[int, int, float, int, bool]
 
 
 class Transcription:
-    """Algorithm 3 or 4 of the paper, vectorised over the memory; everything is recomputed at every step."""
+    """Algorithm 3 or 4 of the paper, vectorized over the memory; everything is recomputed at every step."""
 
     def __init__(self, mdp: TabularMDP, explorer: Any, *, discount: float, learning_rate: float) -> None:
         n_states, n_actions = mdp.n_states, mdp.n_actions

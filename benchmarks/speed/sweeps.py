@@ -89,14 +89,14 @@ def deep_sea(quick: bool) -> Results:
     session = Session(world, "vv-ucb", seed=1)
     session.advance(60_000)
     learner_pointer, spec_pointer, visitation = *session.agent.pointers[1:], session.agent.spec.visitation
-    vectorised = shortest_times(10, lambda: _repeat_sweep(visitation, learner_pointer, spec_pointer, n))[0]
+    vectorized = shortest_times(10, lambda: _repeat_sweep(visitation, learner_pointer, spec_pointer, n))[0]
     yield speedup(
         f"deep-sea 50, vv-ucb, {steps:,} steps, against plain sweeps of all three tables",
         MICRO * ours / steps,
         MICRO * plain / steps,
         3,
         unit="µs/step",
-        note=f"three vectorised dense sweeps alone take {3 * MICRO * vectorised / n:.1f} µs",
+        note=f"three vectorized dense sweeps alone take {3 * MICRO * vectorized / n:.1f} µs",
     )
 
 

@@ -87,7 +87,7 @@ NOTES = {
         "information at once. With noisy rewards `vv-ucb` was better."
     ),
     "rlsvi": (
-        "As a randomised explorer without a bonus to tune. It needs a full memory."
+        "As a randomized explorer without a bonus to tune. It needs a full memory."
     ),
     "psrl": (
         "In small stochastic environments. Every draw is planned from the start, so it is the slowest explorer."

@@ -111,7 +111,7 @@ class Study:
     """Called with the requested runs, the stored ones of them, and a note for every table and figure."""
     quick_changes: str
     """What `--quick` changes, as text."""
-    summarise: Callable[[Run, Result], Result] = lambda run, result: reduced(result)
+    summarize: Callable[[Run, Result], Result] = lambda run, result: reduced(result)
     """Returns the part of a result that the report uses, for the summary of all runs."""
 
 

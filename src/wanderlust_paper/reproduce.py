@@ -184,7 +184,7 @@ def write_scorecard(
         console.print(written, markup=False, highlight=False, soft_wrap=True)
 
 
-def summarise_runs(folder: Path, path: Path, earlier: Path | None = None) -> int:
+def summarize_runs(folder: Path, path: Path, earlier: Path | None = None) -> int:
     """Write the runs of all studies of a folder, except the quick ones, to a summary file; return their number.
 
     Runs that the folder does not have are taken from an earlier summary.
@@ -198,7 +198,7 @@ def summarise_runs(folder: Path, path: Path, earlier: Path | None = None) -> int
             for source in sources:
                 for run, result, metadata in source.load_many([run for run in runs if run not in written], problems):
                     written.add(run)
-                    yield StoredRun(run, request.study.summarise(run, result), metadata)
+                    yield StoredRun(run, request.study.summarize(run, result), metadata)
 
     count = write_summary(stored(), path)
     if problems:

@@ -95,7 +95,7 @@ def identical(one, other):
                 kept = one.learner.stored[one.learner.outcomes.pair[:n]] > 0
                 x, y = x[:n][kept], y[:n][kept]
             np.testing.assert_array_equal(x[..., :n], y[..., :n], err_msg=name)
-    for name in set(COUNTERS.names) - {"policy_changed", "n_initialised"}:
+    for name in set(COUNTERS.names) - {"policy_changed", "n_initialized"}:
         assert one.learner.counters[name] == other.learner.counters[name], name
 
 

@@ -413,14 +413,14 @@ def test_reserved_tables_hold_the_same_values_as_doubled_tables(monkeypatch, tmp
     doubled = new_agent()
     grow(doubled, 0, 3000)
     monkeypatch.setattr(learner_state, "MAX_COPIED", 100)
-    monkeypatch.setattr(learner_state, "INITIALISED_STATES", 64)
+    monkeypatch.setattr(learner_state, "INITIALIZED_STATES", 64)
     reserved = new_agent()
     grow(reserved, 0, 2000)
     reserved.save(tmp_path / "agent.npz")
     again = wl.Agent.load(tmp_path / "agent.npz")
-    assert again.learner.state_capacity == reserved.learner.counters.n_initialised < 10_000
+    assert again.learner.state_capacity == reserved.learner.counters.n_initialized < 10_000
     for agent in (reserved, again):
         grow(agent, 2000, 3000)
         for name, table in doubled.tables.items():
             assert np.array_equal(table, agent.tables[name])
-    assert reserved.learner.state_capacity > 1_000_000 > reserved.learner.counters.n_initialised
+    assert reserved.learner.state_capacity > 1_000_000 > reserved.learner.counters.n_initialized

@@ -66,9 +66,9 @@ def test_tables_begin_with_a_line_of_the_cache_however_often_they_grow() -> None
 def test_growing_tables_change_nothing(explorer: str, monkeypatch: pytest.MonkeyPatch) -> None:
     world = wl.make_world("deep-sea", depth=14)
     at_once = wl.train(world, explorer, seed=3, steps=1_500, keep_trajectory=True)
-    monkeypatch.setattr("wanderlust.agents.agent.INITIALISED_STATES", 4)
+    monkeypatch.setattr("wanderlust.agents.agent.INITIALIZED_STATES", 4)
     session = wl.Session(world, explorer, seed=3, steps=1_500, keep_trajectory=True)
-    before = int(session.agent.learner.counters.n_initialised)
+    before = int(session.agent.learner.counters.n_initialized)
     session.advance()
-    assert session.agent.learner.counters.n_initialised > before
+    assert session.agent.learner.counters.n_initialized > before
     assert_same(at_once, session.record())

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from oracle.memory import Memory
 from oracle.random_stream import RandomStream
 from wanderlust._numba.jit import entry
-from wanderlust.learning.replay import draw_places, draw_places_vectorised, shuffle_front
+from wanderlust.learning.replay import draw_places, draw_places_vectorized, shuffle_front
 from wanderlust.learning.state import REPLAY, new_streams
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -20,7 +20,7 @@ def _shuffle(urn, n_samples, streams, places):
 
 @entry
 def _draw_at_once(n, n_samples, streams, places):
-    return draw_places_vectorised(n, n_samples, streams, places)
+    return draw_places_vectorized(n, n_samples, streams, places)
 
 
 @entry

@@ -66,7 +66,7 @@ def sample(world):
 def assert_repeats(line, folder):
     """Execute the run of a line again."""
     run, optimal = Run.from_json(line["run"]), "optimal_return"
-    result = study_of()[line["run"]].summarise(run, run.train())
+    result = study_of()[line["run"]].summarize(run, run.train())
     write_summary([StoredRun(run, result, {})], folder / FILE)
     again = lines_of(folder / FILE)[line["run"]]
     # It solves a sparse system, whose last digits depend on the processor.

@@ -26,7 +26,7 @@ from wanderlust_paper.registry import EXPLORERS, StudySelection, find_study, stu
 from wanderlust_paper.reports import scorecard
 from wanderlust_paper.reports.recap_tables import Cell, Numbers, compare_group, make_row, paper_cells
 from wanderlust_paper.reports.scorecard import FORMATS, headline, is_informative
-from wanderlust_paper.reproduce import show_report, studies_in, summarise_runs, write_reports, write_scorecard
+from wanderlust_paper.reproduce import show_report, studies_in, summarize_runs, write_reports, write_scorecard
 from wanderlust_paper.studies import recap, recap_claims, taxi_horizon
 from wanderlust_paper.studies.chain import exploration
 from wanderlust_paper.studies.recap import ALTERNATIVE_SETTINGS, AlternativeSetting, compare_cell
@@ -303,9 +303,9 @@ def test_a_summary_gives_the_same_reports_as_the_runs(prison, tmp_path):
     kept = tmp_path / "kept"
     (kept / "recap").mkdir(parents=True)
     shutil.copy(folder / "recap" / "study.json", kept / "recap")
-    assert summarise_runs(folder, kept / FILE) == 32
+    assert summarize_runs(folder, kept / FILE) == 32
     first = (kept / FILE).read_bytes()
-    summarise_runs(folder, kept / FILE)
+    summarize_runs(folder, kept / FILE)
     assert (kept / FILE).read_bytes() == first, "the same runs give the same file"
     write_reports(kept, Console(file=io.StringIO(), width=170), out=tmp_path / "again", formats=("png",))
     again = {file.name: file.read_bytes() for file in (tmp_path / "again" / "recap").iterdir()}
@@ -328,7 +328,7 @@ def test_what_a_summary_keeps_of_a_run(tmp_path):
     maps = Run(world="prison", explorer="vv-ucb", seed=1)
     runs = {"chain": chain, "visit-maps": maps}
     results = {name: run.train() for name, run in runs.items()}
-    stored = [StoredRun(run, find_study(name).summarise(run, results[name]), {}) for name, run in runs.items()]
+    stored = [StoredRun(run, find_study(name).summarize(run, results[name]), {}) for name, run in runs.items()]
     write_summary(stored, tmp_path / FILE)
     problems = []
     read = {each.run: each.result for each in Summary(tmp_path / FILE).load_many([*runs.values(), RUN], problems)}
@@ -347,7 +347,7 @@ def test_a_damaged_summary_is_named_in_the_error(tmp_path):
         (tmp_path / FILE).write_bytes(contents)
         with pytest.raises(BadFile, match=FILE):
             Summary(tmp_path / FILE)
-    result = find_study("memory").summarise(RUN, RUN.train())
+    result = find_study("memory").summarize(RUN, RUN.train())
     write_summary([StoredRun(RUN, result, {})], tmp_path / FILE)
     text = gzip.decompress((tmp_path / FILE).read_bytes()).decode()
     for old, new in (("0.0*", "0.0*-"), ("50:50:", "50:x:"), ("0.0*", "0.0*99999999999")):

@@ -54,11 +54,11 @@ from wanderlust.core.files import check_path
 from wanderlust.environments.encoding import Encoding
 from wanderlust.explorers.compiled import ExplorerHooks
 from wanderlust.explorers.protocol import configured, explorer_name
-from wanderlust.learning.memory import reinitialise_untried, replace_terminal_rewards
+from wanderlust.learning.memory import reinitialize_untried, replace_terminal_rewards
 from wanderlust.learning.state import (
     COUNTERS,
     FIRST_STATES,
-    INITIALISED_STATES,
+    INITIALIZED_STATES,
     NONE,
     TERMINAL,
     InitialValues,
@@ -145,7 +145,7 @@ class Agent:
         self.spec, noise = make_spec(self.configured_explorer, problem, self.settings, learns_q=learns_q)
         self._initial_values = InitialValues(self.spec, noise, self.seed)
         # Room for all states, unless there are so many that most of them may never be visited.
-        states = max(min(self.n_states or 0, INITIALISED_STATES), FIRST_STATES)
+        states = max(min(self.n_states or 0, INITIALIZED_STATES), FIRST_STATES)
         with sufficient_memory(self.spec):
             learner = new_learner(self.spec, self._initial_values, self.seed, states=states)
             state_index: loop.StateIndex = np.zeros(self.n_states or FIRST_STATES, np.int32)
@@ -322,7 +322,7 @@ class Agent:
         self.spec, _ = make_spec(self.configured_explorer, problem, self.settings, learns_q=before.learns_q)
         self.reward_range = problem.reward_range
         self._initial_values.spec = self.spec
-        reinitialise_untried(self.learner, self.spec, before)
+        reinitialize_untried(self.learner, self.spec, before)
         self._connect_explorer(self.pointers[1])
         if (self.spec.discount != before.discount).any() or self.spec.uses_max_visits != before.uses_max_visits:
             loop.refresh_signals(*self.pointers, terminal_only=True)

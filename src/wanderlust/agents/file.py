@@ -203,7 +203,7 @@ def _saved_arrays(agent: Agent) -> dict[str, Any]:
     """Return the arrays from which an agent can be rebuilt; all others follow from them."""
     learner, spec = agent.learner, agent.spec
     counters, n_stored = learner.counters, int(learner.counters.n_stored)
-    n_states, n_outcomes = int(counters.n_initialised), int(counters.n_outcomes)
+    n_states, n_outcomes = int(counters.n_initialized), int(counters.n_outcomes)
     n_pairs = n_states * spec.n_actions
     arrays: dict[str, Any] = {
         STATE_INDEX: agent.state_index,
@@ -351,7 +351,7 @@ def _restore(agent: Agent, arrays: Arrays) -> None:
     spec, visits = agent.spec, arrays["visits"]
     n_pairs, n_outcomes, n_stored = len(visits), arrays["outcomes.pair"].size, arrays["transitions"].size
     n_states = n_pairs // spec.n_actions
-    n_new = int(agent.learner.counters.n_initialised)
+    n_new = int(agent.learner.counters.n_initialized)
     if n_states < n_new:
         raise BadFile(f"visits has {n_states:,} states; a new agent has {n_new:,}")
     n_rows = max(n_outcomes, agent.learner.outcome_capacity)
@@ -363,7 +363,7 @@ def _restore(agent: Agent, arrays: Arrays) -> None:
     learner.transitions[:n_stored], learner.slots[: arrays["slots"].size] = arrays["transitions"], arrays["slots"]
     for name in _OUTCOMES:
         getattr(outcomes, name)[..., :n_outcomes] = arrays[f"outcomes.{name}"]
-    counters.n_states, counters.n_initialised = int(arrays[STATE_INDEX].max(initial=0)), n_states
+    counters.n_states, counters.n_initialized = int(arrays[STATE_INDEX].max(initial=0)), n_states
     counters.n_outcomes, counters.n_stored, counters.step = n_outcomes, n_stored, int(visits.sum())
     counters.max_visits, counters.policy_changed = int(visits.max()), 1
     counters.n_discovered = int(visits.reshape(-1, spec.n_actions).any(axis=1).sum())
@@ -381,13 +381,13 @@ def without_states(agent: Agent, kept: NDArray[np.integer[Any]]) -> Agent:
     """
     explorer, spec, arrays = type(agent.configured_explorer), agent.spec, _saved_arrays(agent)
     n_actions, index = spec.n_actions, arrays[STATE_INDEX][kept]
-    new_index = np.zeros(int(agent.learner.counters.n_initialised), np.int32)
+    new_index = np.zeros(int(agent.learner.counters.n_initialized), np.int32)
     new_index[index[index != TERMINAL]] = np.arange(1, np.count_nonzero(index) + 1)
     other = type(agent)(
         explorer, n_actions=n_actions, reward_range=agent.reward_range, seed=agent.seed, settings=agent.settings,
         learns_q=bool(spec.learns_q), fields=agent.fields, **agent.options,
     )  # fmt: skip
-    n_states = max(len(kept) + 1, int(other.learner.counters.n_initialised))
+    n_states = max(len(kept) + 1, int(other.learner.counters.n_initialized))
     old_states = np.flatnonzero(new_index)
     old_pairs = (old_states[:, None] * n_actions + np.arange(n_actions)).ravel()
     new_pairs = (new_index[old_states][:, None] * n_actions + np.arange(n_actions)).ravel()

@@ -29,12 +29,12 @@ def _numbers(observation: Any) -> NDArray[np.float64]:
 
 @dataclass(frozen=True)
 class Downscale:
-    """The mean of an image in each cell of a coarse grid, in few gray levels (Go-Explore's cells, Ecoffet 2021)."""
+    """The mean of an image in each cell of a coarse grid, in few grey levels (Go-Explore's cells, Ecoffet 2021)."""
 
     height: int
     width: int
     levels: int = 8
-    """The number of gray levels."""
+    """The number of grey levels."""
     high: float = 255.0
     """The largest pixel value; the smallest is 0."""
 

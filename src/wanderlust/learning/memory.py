@@ -21,7 +21,7 @@ from wanderlust.learning.td import EXCLUDED, FULL, NO_MEMORY, NO_SIGNAL, REWARD,
 def has_room(learner: LearnerState, spec: TableSpec) -> bool:
     """Return whether the arrays can hold one more transition: two new states, one outcome, one stored transition."""
     counters = learner.counters
-    if counters.n_states + 3 > counters.n_initialised:
+    if counters.n_states + 3 > counters.n_initialized:
         return False
     if spec.memory == NO_MEMORY:
         return True
@@ -221,12 +221,12 @@ def refresh_all_signals(hooks: Hooks, learner: LearnerState, spec: TableSpec) ->
         activate_in_all_tables(state, learner, spec)
 
 
-def reinitialise_untried(learner: LearnerState, spec: TableSpec, before: TableSpec) -> None:
+def reinitialize_untried(learner: LearnerState, spec: TableSpec, before: TableSpec) -> None:
     """Give pairs that were never tried the initial values of another spec, where they differ.
 
     All states become active in the tables whose initial values or discount changed.
     """
-    n_states = int(learner.counters.n_initialised)
+    n_states = int(learner.counters.n_initialized)
     n_pairs = n_states * spec.n_actions
     untried = learner.visits[:n_pairs] == 0
     untried[: spec.n_actions] = False
@@ -278,7 +278,7 @@ def replace_terminal_rewards(learner: LearnerState, spec: TableSpec, reward: flo
 def rebuild(learner: LearnerState, spec: TableSpec) -> None:
     """Compute all arrays that follow from the visits, the values and the outcomes; all states become active."""
     outcomes, counters, n_actions = learner.outcomes, learner.counters, spec.n_actions
-    n_outcomes, n_states = int(counters.n_outcomes), int(counters.n_initialised)
+    n_outcomes, n_states = int(counters.n_outcomes), int(counters.n_initialized)
     n_pairs = n_states * n_actions
     pair, following = outcomes.pair[:n_outcomes].astype(np.int64), outcomes.next_state[:n_outcomes]
     outcomes.state[:n_outcomes] = pair // n_actions

@@ -48,7 +48,7 @@ def shuffle_front(items: NDArray[np.uint32], n: int, n_samples: int, streams: St
 
     All draws come before the swaps. With arithmetic between them, fewer memory accesses of a large list would overlap.
     """
-    if not draw_places_vectorised(n, n_samples, streams, places):
+    if not draw_places_vectorized(n, n_samples, streams, places):
         draw_places(n, n_samples, streams, places)
     for i in range(n_samples):
         place, other = np.uint64(i), np.uint64(places[i])
@@ -76,7 +76,7 @@ def draw_places(n: int, n_samples: int, streams: Streams, places: Places) -> Non
 
 
 @compiled
-def draw_places_vectorised(n: int, n_samples: int, streams: Streams, places: Places) -> bool:
+def draw_places_vectorized(n: int, n_samples: int, streams: Streams, places: Places) -> bool:
     """Do the same with vector instructions, for an even number; return False if a draw may have to be repeated."""
     if n_samples % 2 == 1:
         return False

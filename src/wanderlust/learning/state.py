@@ -49,7 +49,7 @@ COUNTERS = np.dtype(
             ("step", np.int64),
             ("policy_changed", np.int64),  # whether the evaluated table changed since the last evaluation
             ("n_discovered", np.int64),  # states in which an action was taken
-            ("n_initialised", np.int64),  # states whose initial values are written, with TERMINAL
+            ("n_initialized", np.int64),  # states whose initial values are written, with TERMINAL
         ],
     )
 )
@@ -148,7 +148,7 @@ class LearnerState(NamedTuple):
 N_NOTES = 8
 CACHE_LINE = 64
 
-MAX_COPIED, INITIALISED_STATES, RESERVED_PAIRS = 2**14, 2**12, 2**23
+MAX_COPIED, INITIALIZED_STATES, RESERVED_PAIRS = 2**14, 2**12, 2**23
 """Arrays up to `MAX_COPIED` states or outcomes are copied when they grow, which takes no noticeable time."""
 FIRST_STATES = 64
 """The number of states for which a new learner has room."""
@@ -221,7 +221,7 @@ def new_learner(
         scores=np.zeros(spec.n_actions),
     )
     learner = resized(empty, spec, states=states + 1, outcomes=states * spec.n_actions, stored=states)
-    initialise_states(learner, spec, initial_values)
+    initialize_states(learner, spec, initial_values)
     return learner
 
 
@@ -239,8 +239,8 @@ def enlarged(learner: LearnerState, spec: TableSpec, initial_values: InitialValu
     """Return the learner with more room wherever there is none left."""
     counters = learner.counters
     states, outcomes, stored = learner.state_capacity, learner.outcome_capacity, len(learner.transitions)
-    states_full = counters.n_states + 3 > counters.n_initialised
-    if states_full and counters.n_initialised == states:
+    states_full = counters.n_states + 3 > counters.n_initialized
+    if states_full and counters.n_initialized == states:
         states = _next_size(states, RESERVED_PAIRS // spec.n_actions)
     if counters.n_outcomes + 1 > outcomes:
         outcomes = _next_size(outcomes, RESERVED_PAIRS)
@@ -248,7 +248,7 @@ def enlarged(learner: LearnerState, spec: TableSpec, initial_values: InitialValu
         stored = 2 * stored + 2
     learner = resized(learner, spec, states=states, outcomes=outcomes, stored=stored)
     if states_full:
-        initialise_states(learner, spec, initial_values)
+        initialize_states(learner, spec, initial_values)
     return learner
 
 
@@ -257,10 +257,10 @@ def _next_size(size: int, reserve: int) -> int:
     return reserve if MAX_COPIED < size < reserve else 2 * size + 2
 
 
-def initialise_states(learner: LearnerState, spec: TableSpec, initial_values: InitialValues) -> None:
+def initialize_states(learner: LearnerState, spec: TableSpec, initial_values: InitialValues) -> None:
     """Write the initial values of the next states: of all that the arrays can hold, or of some thousands."""
-    first = int(learner.counters.n_initialised)
-    n_states = min(learner.state_capacity - first, INITIALISED_STATES)
+    first = int(learner.counters.n_initialized)
+    n_states = min(learner.state_capacity - first, INITIALIZED_STATES)
     values = initial_values.draw(n_states)
     if first == 0:
         values[:, TERMINAL, :] = 0.0
@@ -272,7 +272,7 @@ def initialise_states(learner: LearnerState, spec: TableSpec, initial_values: In
     learner.sweep_reward[:, pairs] = flat[: spec.n_swept]
     learner.first_outcome[pairs] = NONE
     learner.first_into[states] = NONE
-    learner.counters.n_initialised += n_states
+    learner.counters.n_initialized += n_states
 
 
 def bytes_per_entry(learner: LearnerState) -> tuple[float, float]:
@@ -311,7 +311,7 @@ def resized(learner: LearnerState, spec: TableSpec, *, states: int, outcomes: in
 
 def copied(learner: LearnerState, spec: TableSpec) -> LearnerState:
     """Return a copy of the learner without reserved entries."""
-    states, outcomes = int(learner.counters.n_initialised), int(learner.counters.n_outcomes)
+    states, outcomes = int(learner.counters.n_initialized), int(learner.counters.n_outcomes)
     pairs = states * spec.n_actions
     used = dict.fromkeys(_BY_STATE, states) | dict.fromkeys((*_BY_PAIR, "stored", "batch_rates"), pairs)
     used["batch_counts"] = outcomes

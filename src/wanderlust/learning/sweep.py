@@ -4,7 +4,7 @@
 value of a state that it leads to. States with such a pair are on a work list; all others are skipped, exactly. For Q
 this is one state in a hundred once the first rewards have propagated.
 
-**Dense**: all pairs, in two passes that the compiler can vectorise: update every pair, then compute the value of every
+**Dense**: all pairs, in two passes that the compiler can vectorize: update every pair, then compute the value of every
 state. Faster when most states are active, as they are for W, whose rewards change all the time.
 
 `sweep` switches from active to dense when the work list holds more than a tenth of the states. A dense sweep does not
@@ -280,7 +280,7 @@ def update_pairs(
 ) -> None:
     """Do the same faster.
 
-    Four pairs at a time, all loads before any store. So the compiler sees that it may vectorise the arithmetic. In a
+    Four pairs at a time, all loads before any store. So the compiler sees that it may vectorize the arithmetic. In a
     plain loop, a store could change a value that is loaded later.
     """
     whole = n_pairs - n_pairs % 4

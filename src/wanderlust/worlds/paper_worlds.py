@@ -204,7 +204,7 @@ def deep_sea(
 
     Osband et al.; Section 4.1.1: descend N rows, moving left or right, to a treasure or a bomb. Every action moves
     down one row. Only "right" in each of the N rows leads to the last cell, and each "right" on that diagonal has a
-    reward of −0.01/N, so all rewards that are easy to find favor "left". A flag in the state shows from the start
+    reward of −0.01/N, so all rewards that are easy to find favour "left". A flag in the state shows from the start
     whether the last cell holds the treasure or the bomb. Acting in the last row terminates the episode.
 
     State index: ((row · N) + column) · 2 + flag; flag 0 is the bomb, 1 the treasure. The cells above the diagonal
@@ -331,7 +331,7 @@ def chain(
 
     Section 4.2.4: N states in a row, and no terminal states. "forward" and "backward" move as intended with
     probability p and in the opposite direction otherwise. "stay" stays with probability p and otherwise moves to either
-    neighbor. Moving beyond an end of the chain leaves the agent there. "stay" gives a reward of 1e−8 in the first
+    neighbour. Moving beyond an end of the chain leaves the agent there. "stay" gives a reward of 1e−8 in the first
     state, where the agent starts, and 1 in the last. The reward depends on the state and action only: the agent
     receives it even if it does not stay.
     """

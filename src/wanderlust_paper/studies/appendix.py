@@ -102,5 +102,5 @@ STUDY = Study(
     runs=runs,
     report=group_report("Settings of Appendix A", ("world", "explorer", "setting"), _label, checks=CHECKS),
     quick_changes="5 seeds instead of 20",
-    summarise=lambda run, result: reduced(result, keep=("visits",)),
+    summarize=lambda run, result: reduced(result, keep=("visits",)),
 )

@@ -140,7 +140,7 @@ def _columns(run: Run, result: Result) -> dict[str, Any]:
     return columns | (exploration(result)._asdict() if length == FIGURE_23_LENGTH else {})
 
 
-def summarise(run: Run, result: Result) -> Result:
+def summarize(run: Run, result: Result) -> Result:
     """Return the part of a result that the report uses."""
     length, keep = run.world_options["length"], ["bad_steps", "ends_good"]
     if length in FIGURE_26_LENGTHS:
@@ -504,5 +504,5 @@ STUDY = Study(
     runs=runs,
     report=report,
     quick_changes="3 seeds instead of 50; lengths 5, 11, 17, 27 instead of 5, 7, …, 59",
-    summarise=summarise,
+    summarize=summarize,
 )

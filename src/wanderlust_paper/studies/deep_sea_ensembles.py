@@ -226,7 +226,7 @@ def _reason(groups: Mapping[tuple[str, str], list[Outcome]], depth: int) -> Iter
         )
 
 
-def _summarise(run: Run, result: Result) -> Result:
+def _summarize(run: Run, result: Result) -> Result:
     """Keep the order of the first visits, which tells the initial value of each state, where a cell is blocked."""
     is_needed = result.returns[-1] <= 0.0 or bool(blocked_cells(run, result))
     return reduced(result, keep=("first_visit",) if is_needed else (), max_points=1)
@@ -239,5 +239,5 @@ STUDY = Study(
     runs=runs,
     report=report,
     quick_changes="3 seeds instead of 200; depth 20 instead of 50",
-    summarise=_summarise,
+    summarize=_summarize,
 )

@@ -224,5 +224,5 @@ STUDY = Study(
     report=report,
     quick_changes="3 seeds instead of 10; depths 5, 9, 13, 19, 27 instead of 5, 7, …, 59; not the four explorers "
     "that Figure 22 leaves out",
-    summarise=lambda run, result: reduced(result, max_points=1),
+    summarize=lambda run, result: reduced(result, max_points=1),
 )

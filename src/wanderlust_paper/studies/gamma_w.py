@@ -261,5 +261,5 @@ STUDY = Study(
     runs=runs,
     report=report,
     quick_changes="5 seeds instead of 40 or 200",
-    summarise=lambda run, result: reduced(result, keep=("visits",)),
+    summarize=lambda run, result: reduced(result, keep=("visits",)),
 )

@@ -246,5 +246,5 @@ STUDY = Study(
         "which 32 are replayed per step",
     ),
     quick_changes="5 seeds instead of 40",
-    summarise=lambda run, result: reduced(result, keep=("visits",)),
+    summarize=lambda run, result: reduced(result, keep=("visits",)),
 )

@@ -379,7 +379,7 @@ def _keeps_visits(run: Run) -> bool:
     return is_mapped(run) and run.explorer not in ("thompson", "random")
 
 
-def summarise(run: Run, result: Result) -> Result:
+def summarize(run: Run, result: Result) -> Result:
     """Keep the visits of the runs of Figure 19, and which pairs ε-greedy executes with optimistic initialization."""
     cell = cell_of(run)
     if _keeps_visits(run):
@@ -398,5 +398,5 @@ STUDY = Study(
     report=report,
     quick_changes="5 seeds (deep-sea and wall: 2) instead of 20 or 200, no runs with alternative settings or with new "
     "seeds; deep-sea of depth 20 with 50,000 steps instead of depth 50, which is not compared with the paper",
-    summarise=summarise,
+    summarize=summarize,
 )

@@ -290,5 +290,5 @@ STUDY = Study(
         checks=CHECKS,
     ),
     quick_changes="5 seeds instead of 100, and not the larger γ_w",
-    summarise=lambda run, result: reduced(result, keep=("visits",)),
+    summarize=lambda run, result: reduced(result, keep=("visits",)),
 )

@@ -58,5 +58,5 @@ STUDY = Study(
         checks=(_vv, _others),
     ),
     quick_changes="3 seeds instead of 20",
-    summarise=lambda run, result: reduced(result, keep=("visits",)),
+    summarize=lambda run, result: reduced(result, keep=("visits",)),
 )

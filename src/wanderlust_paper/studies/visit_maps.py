@@ -340,5 +340,5 @@ STUDY = Study(
     runs=runs,
     report=report,
     quick_changes="5 seeds (deep-sea and wall: 2) instead of 20; deep-sea of depth 20 with 50,000 steps",
-    summarise=lambda run, result: reduced(result, keep=("visits",)),
+    summarize=lambda run, result: reduced(result, keep=("visits",)),
 )
