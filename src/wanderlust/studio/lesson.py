@@ -12,9 +12,12 @@ from importlib.resources import files
 from typing import Annotated, Any, Literal
 
 import msgspec
+import numpy as np
 from msgspec import Meta
+from numpy.typing import NDArray
 
 from wanderlust.core.errors import InvalidSetting
+from wanderlust.core.mdp import FloatArray
 from wanderlust.core.planning import expected_reward
 from wanderlust.core.schema import Strict, checked
 from wanderlust.experiments.table import condition
@@ -121,17 +124,26 @@ def measure(lane: Lane) -> dict[str, float | None]:
     """Return what claims are about, at the present step of a lane.
 
     States discovered, untried actions of these states, largest reward received, how often a positive and the largest
-    possible reward was received, the step of the first one, and the return of the greedy policy in percent of the
-    optimum. None if there is none yet.
+    possible reward was received, the step of the first one, the return of the greedy policy in percent of the optimum,
+    and the median W of untried actions of these states and of those that gave a positive reward. None if there is none
+    yet.
     """
-    visits, points = lane.session.agent.visits, lane.curves.points()
+    agent, points = lane.session.agent, lane.curves.points()
+    visits, w = agent.visits, agent.tables.get("visitation")
+    seen = np.asarray(visits.any(axis=1))
     returned, expected = points[-1][1] if points else None, expected_reward(lane.world.mdp)
     return {
         "discovered": lane.discovered,
-        "untried": int((visits[visits.any(axis=1)] == 0).sum()),
+        "untried": int((visits[seen] == 0).sum()),
         "reward": max((event.reward for event in lane.events), default=0.0),
         "rewards": int(visits[expected > 0].sum()),
         "goals": int(visits[expected == expected.max()].sum()),
         "found": lane.events[0].step if lane.events else None,
         "success": None if returned is None else 100 * returned / optimum(lane.world)[0],
+        "w_untried": _median(w, (visits == 0) & seen[:, None]),
+        "w_rewarded": _median(w, (visits > 0) & (expected > 0)),
     }
+
+
+def _median(values: FloatArray | None, where: NDArray[np.bool_]) -> float | None:
+    return None if values is None or not where.any() else float(np.median(values[where]))
