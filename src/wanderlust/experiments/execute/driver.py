@@ -202,12 +202,15 @@ class _Driver:
         apart = {run for run in missing if self._needs_process(run, is_long=is_long)}
         with self.progress.track(missing, jobs, stored=self.summary.stored):
             # One after the other, because compiling sets numba options that all threads share.
-            kinds = {(run.explorer, run.kind, str(run.settings.get("replay"))): run
-                     for run in missing if run not in apart}  # fmt: skip
-            for run in kinds.values():
+            compiled: set[tuple[str, ...]] = set()
+            for run in missing:
+                kind = run.explorer, run.kind, str(run.settings.get("replay"))
+                if run in apart or kind in compiled:
+                    continue
                 self._report("running")
                 with contextlib.suppress(Exception, SystemExit):  # It is executed again, which gives the same error.
                     run.train(steps=1)
+                    compiled.add(kind)
             if missing:
                 jobs = min(jobs, len(missing))
                 self._drive(missing, LocalExecutor(jobs, apart, self.execution.time_limit))
