@@ -165,7 +165,9 @@ class Psrl(NamedTuple):
         for pair in range(model.first_pair(), model.end_pair()):
             self.draw_reward(model, pair, random)
             self.draw_transitions(model, pair, random)
-        plan(self, model, COARSE * self.value_range, True)
+        mark_all(model)
+        # Only the prior that is not optimistic leads to states that are not next states of the pair.
+        plan(self, model, COARSE * self.value_range, not self.is_optimistic)
 
     def learn_tables(self, model: Model, transition: Transition, random: Streams) -> None:
         """Do the same if the count of the pair has doubled."""
