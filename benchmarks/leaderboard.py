@@ -1,6 +1,7 @@
 """Make the leaderboard: all explorers of the package in the held-out worlds of the exam.
 
     python benchmarks/leaderboard.py --jobs 2          # an hour or more; if interrupted, it continues
+    python benchmarks/leaderboard.py --explorers psrl  # this one; the kept file keeps the scores of the others
     python benchmarks/leaderboard.py --page            # only the page, from the kept file
 
 Runs are stored in --out. The score of every run is written to src/wanderlust/exams/leaderboard.json, from
@@ -256,7 +257,8 @@ def write_bounds(file: Path) -> None:
 def main() -> None:
     """Execute the runs that are not stored, and write the file and the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--explorers", nargs="+", default=wl.explorer_names(), metavar="NAME")
+    names = wl.explorer_names()
+    parser.add_argument("--explorers", nargs="+", default=names, metavar="NAME", help="the file keeps the others")
     parser.add_argument("--families", nargs="+", default=list(FAMILIES), metavar="NAME")
     parser.add_argument("--levels", nargs="+", type=int, default=list(LEVELS), metavar="N")
     parser.add_argument("--seeds", type=int, metavar="N", help="at most; 20 by default, and 10 of some")
@@ -279,6 +281,9 @@ def main() -> None:
                 jobs=arguments.jobs, on=arguments.on,
             ).scores.values()
         ]  # fmt: skip
+        if set(names) - set(arguments.explorers) and arguments.file.exists():
+            board = read_leaderboard(json.loads(arguments.file.read_text(encoding="utf-8")))
+            scores += [each for each in board.explorers if each.explorer not in arguments.explorers]
         board = ranked(scores, min(N_SEEDS, arguments.seeds or N_SEEDS))
         arguments.file.write_text(as_json(board), encoding="utf-8")
         print(f"written: {arguments.file}")
