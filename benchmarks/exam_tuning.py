@@ -71,7 +71,7 @@ TRIALS: dict[str, list[Options]] = {
     ],
     "psrl": [
         *grid(deviation=["0.01 r_max", "0.03 r_max", "0.1 r_max", "0.3 r_max", "1 r_max", "3 r_max"]),
-        *grid(deviation=DEVIATIONS, untried=["visited"]),
+        *grid(deviation=DEVIATIONS, when_doubled=[False]),
     ],
     "goal-directed": [{"threshold": 0.1}, *grid(threshold=[0.01, 1.0, 3.0, 10.0], ties=["first", "random"])],
     "dora": grid(temperature=["0.1 r_max", "1 r_max", "10 r_max"], gamma_e=[0.5, 0.9, 0.99]),
@@ -225,6 +225,9 @@ chosen for it. Defaults do not change with them. A difference is that to the def
 What was not the same for all: on these worlds, and outside of this table, `vv-plan` and its reward 1/√n were developed
 with about 50 variants, and with few seeds three priors of `psrl`, four rules of `goal-directed` for ties and two H of
 `ucb-q` were tried. Their scores here are therefore too favourable; only the held-out worlds can compare them.
+
+The trials of `psrl` with `untried='visited'`, whose drawn models make nothing unknown look good, were replaced by those
+with `when_doubled=False` before the trials were scored: in `clock` a run with it took minutes.
 """
 
 

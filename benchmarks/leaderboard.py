@@ -56,8 +56,8 @@ PAGE = ROOT / "docs" / "leaderboard.md"
 N_SEEDS, FEW_SEEDS = 20, 10
 """The page compares both halves of the seeds. Slow explorers, and options that were chosen for the return while
 learning alone, have the first half."""
-SLOW = ("bootstrapped", "random-prior", "thompson", "rlsvi", "psrl")
-"""Explorers that need more than 20 µs per step."""
+SLOW = {"bootstrapped": FEW_SEEDS, "random-prior": FEW_SEEDS, "thompson": FEW_SEEDS, "rlsvi": 5, "psrl": 5}
+"""The number of seeds of explorers that need more than 20 µs per step."""
 COMPUTES = ("learns", "one sweep", "plans")
 _DIGITS, _CURVE_DIGITS = 4, 3
 _TINY = 1e-6
@@ -130,8 +130,8 @@ def page_of(board: Leaderboard) -> str:
         differences=DIFFERENCES, command=LEADERBOARD_COMMAND, first=first_sentence(board), classes=classes(board),
         learning=learning, first_learning=learning_sentence(learning),
         learning_seeds=min(map(n_seeds, while_learning.explorers)),
-        halves=halves(board), levels=levels(board), few_seeds=FEW_SEEDS,
-        fewer=", ".join(each.label for each in board.explorers if n_seeds(each) < board.seeds),
+        halves=halves(board), levels=levels(board),
+        fewer=", ".join(f"{each.label} {n}" for each in board.explorers if (n := n_seeds(each)) < board.seeds),
         missing=", ".join(sorted({*wl.explorer_names()} - {each.explorer for each in board.explorers})),
     )  # fmt: skip
 
@@ -229,15 +229,15 @@ def entries(explorers: Collection[str]) -> list[tuple[int, tuple[str, ...], dict
     """
     one, two = ({name: tuned_settings(total).get(name, {}) for name in explorers} for total in TOTALS)
     searched, found = tuned_settings("searched"), []
-    for seeds, names in ((N_SEEDS, {*explorers} - {*SLOW}), (FEW_SEEDS, {*explorers} & {*SLOW})):
-        first = {name: options for name, options in one.items() if name in names}
+    for seeds in sorted({N_SEEDS, *SLOW.values()}, reverse=True):
+        names = [name for name in explorers if SLOW.get(name, N_SEEDS) == seeds]
         found += [
-            (seeds, TOTALS, {name: options for name, options in first.items() if options == two[name]}),
-            (seeds, TOTALS[:1], {name: options for name, options in first.items() if options != two[name]}),
+            (seeds, TOTALS, {name: one[name] for name in names if one[name] == two[name]}),
+            (seeds, TOTALS[:1], {name: one[name] for name in names if one[name] != two[name]}),
+            (min(seeds, FEW_SEEDS), TOTALS[1:], {name: two[name] for name in names if one[name] != two[name]}),
         ]
     return [
         *found,
-        (FEW_SEEDS, TOTALS[1:], {name: each for name, each in two.items() if each != one[name]}),
         *(
             (N_SEEDS, TOTALS, {name: options})
             for name in searched
@@ -261,7 +261,7 @@ def main() -> None:
     parser.add_argument("--explorers", nargs="+", default=names, metavar="NAME", help="the file keeps the others")
     parser.add_argument("--families", nargs="+", default=list(FAMILIES), metavar="NAME")
     parser.add_argument("--levels", nargs="+", type=int, default=list(LEVELS), metavar="N")
-    parser.add_argument("--seeds", type=int, metavar="N", help="at most; 20 by default, and 10 of some")
+    parser.add_argument("--seeds", type=int, metavar="N", help="at most; 20 by default, and fewer of slow explorers")
     parser.add_argument("--jobs", type=int, default=None, metavar="N")
     parser.add_argument("--on", default="local", metavar="PLACE", help="local, ray or ray://HOST:PORT")
     parser.add_argument("--out", type=Path, default=Path("results/leaderboard"), metavar="FOLDER")
