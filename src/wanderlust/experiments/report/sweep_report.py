@@ -239,10 +239,9 @@ def group_settings(
 
 
 def numeric_fields(settings: Sequence[Setting]) -> list[str]:
-    """Return the fields with several numeric values, those with the most values first."""
+    """Return the fields with several numeric values."""
     several = [name for name in settings[0].fields if len(_values(name, settings)) > 1]
-    numbers = [name for name in several if all(map(_is_number, _values(name, settings)))]
-    return sorted(numbers, key=lambda name: -len(_values(name, settings)))
+    return [name for name in several if all(map(_is_number, _values(name, settings)))]
 
 
 def _values(name: str, settings: Sequence[Setting]) -> list[Any]:
@@ -299,7 +298,6 @@ def sweep_report(sweep: Sweep, store: Store, problems: list[str], measure: str =
     shown = [list(map(printable, row)) for row, each in zip(rows, settings, strict=True) if id(each) in top]
     best_ones = f"{len(shown):,} of {len(rows):,} settings are shown, the best ones of each world."
     note = stored if len(shown) == len(rows) else f"{stored} {best_ones}"
-    n_text = len(settings[0].fields)
     best = best_sentences(settings)
     best += [_HOW_CHOSEN] if best else []
     parts = {"curves": [each for each in settings if each.has_optimum],
@@ -307,18 +305,14 @@ def sweep_report(sweep: Sweep, store: Store, problems: list[str], measure: str =
     draw = functools.partial(best_curves_figure, sweep.name, store=store)
     curves = {name: functools.partial(draw, part) for name, part in parts.items() if part}
     markdown = [[markdown_cell(cell) for cell in row] for row in rows]
+    table = as_rich_table(title, [printable(head) for head in heads], shown, note, text_columns=len(settings[0].fields))
+    text = as_markdown_table(title, heads, markdown, _LEGEND, stored)
+    text += "\n" + "\n".join(f"* {markdown_cell(line)}" for line in best) + "\n"
     return Report(
-        renderables=[
-            as_rich_table(title, [printable(head) for head in heads], shown, note, text_columns=n_text),
-            *map(as_line, best),
-        ],
-        files={
-            "table.md": as_markdown_table(title, heads, markdown, _LEGEND, stored)
-            + "\n" + "\n".join(f"* {markdown_cell(line)}" for line in best) + "\n",
-            "table.csv": _csv(settings),
-        },
+        renderables=[table, *map(as_line, best)],
+        files={"table.md": text, "table.csv": _csv(settings)},
         figures={"plot": functools.partial(sweep_figure, sweep.name, settings), **curves},
-    )  # fmt: skip
+    )
 
 
 def _measure_heads(settings: Sequence[Setting]) -> list[str]:
@@ -379,25 +373,20 @@ _MAX_TICKS = 8
 def sweep_figure(title: str, settings: Sequence[Setting]) -> Figure:
     """Draw the measure of a sweep over the swept number with the most values, or over names if no number is swept.
 
-    There is a panel for each world, with a line for each combination of the other fields. If several numbers are swept,
-    there is a panel for each combination but of two, with a line for each value of the second number.
+    There is a panel for each world, with a line for each combination of the other fields.
     """
-    numbers = numeric_fields(settings)
     names = [name for name in settings[0].fields if name != PROBLEM]
-    x_name = numbers[0] if numbers else max(names, key=lambda name: len(_values(name, settings)))
-    of_panel = numbers[:2] if len(numbers) > 1 else names
-    of_line = settings[0].fields.keys() - {numbers[1]} if len(numbers) > 1 else {PROBLEM, x_name}
-    panels = group_settings(settings, lambda each: each.text(of_panel))
-    labels = list(dict.fromkeys(each.text(of_line) for each in settings))
+    x_name = max(numeric_fields(settings) or names, key=lambda name: len(_values(name, settings)))
+    panels = group_settings(settings, lambda each: each.text(names))
+    labels = list(dict.fromkeys(each.text([PROBLEM, x_name]) for each in settings))
     styles = _styles(labels, settings)
     figure, axes_of, note = _panels(title, list(panels))
     handles: dict[str, object] = {}
     for panel, axes in axes_of.items():
         axes.set_title("\n".join(map(literal_label, textwrap.wrap(panel, 34))), fontsize="medium")
         places = _set_scale(axes, x_name, settings)
-        for label, line in group_settings(panels[panel], lambda each: each.text(of_line)).items():
-            name = label or (f"without {numbers[1]}" if len(numbers) > 1 else x_name)
-            handles[literal_label(name)] = _line(axes, line, x_name, styles[label], places)
+        for label, line in group_settings(panels[panel], lambda each: each.text([PROBLEM, x_name])).items():
+            handles[literal_label(label or x_name)] = _line(axes, line, x_name, styles[label], places)
         axes.set(xlabel=literal_label(x_name), ylabel=TITLES[settings[0].measure])
         if settings[0].measure in PERCENT:  # 0 to 100, or further for returns below zero.
             axes.set_ylim(min(0.0, *(float(np.nanmin(each.values)) for each in settings)) - 4, 104)
