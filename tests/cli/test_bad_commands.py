@@ -1,6 +1,5 @@
 """Command lines with invalid values print one line and exit with code 2; names are printed as they are."""
 
-import io
 import os
 import re
 import signal
@@ -8,11 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from rich.console import Console
 
 import wanderlust as wl
 from conftest import run_python
-from wanderlust.cli import live_view as player
 from wanderlust.cli import main as cli
 from wanderlust.cli.options import EnvironmentOptions
 from wanderlust.core.errors import BadFile
@@ -108,13 +105,3 @@ def test_environment_options(tmp_path):
     for path, reason in ((tmp_path / "pipe.txt", "pipe"), ("x" * 300 + ".txt", "too long"), ("a\0b.txt", "path")):
         with pytest.raises(wl.WanderlustError, match=reason):
             _ = EnvironmentOptions(str(path)).env_options
-
-
-@pytest.mark.parametrize("speed", [1e-320, 1e308])
-def test_watch_at_extreme_speeds(monkeypatch, speed):
-    """A tiny speed would sleep for centuries, a huge one would overflow."""
-    monkeypatch.setattr(player, "MIN_SPEED", 50)
-    console = Console(file=io.StringIO(), force_terminal=True, width=60, height=30)
-    run = player.WatchedRun(wl.make_world("S.A\n\nA = treasure 1\n"), "vv-ucb", steps=5)
-    player.show_live(run, console, speed)
-    assert run.step == 5
