@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import arg
 
-from wanderlust.cli.options import Pairs, read_options
+from wanderlust.cli.options import OptionalFile, Pairs, read_options
 from wanderlust.core.errors import InvalidSetting, check_choice
 from wanderlust.core.files import check_writable, shown_path, write_file
 from wanderlust.version import __version__
@@ -40,9 +40,7 @@ def worlds(
         str | None, arg(metavar="WORLD", help="Draw a built-in world or a map file (mine.txt) instead of listing all.")
     ] = None,
     env: Annotated[Pairs, arg(help="Options of the world to draw, such as depth=10.")] = (),
-    out: Annotated[
-        Path | None, arg(metavar="FILE", help="Picture file, .png, .svg or .pdf; by default the world's name, as .png.")
-    ] = None,
+    out: Annotated[OptionalFile, arg(help="Picture, .png, .svg or .pdf; by default the world's name, as .png.")] = None,
     hardness: Annotated[bool, arg(help="Print how hard each world is, computed from its model.")] = False,
     exam: Annotated[bool, arg(help="With --hardness: the held-out worlds of the exam.")] = False,
 ) -> None:

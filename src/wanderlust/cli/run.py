@@ -21,10 +21,7 @@ if TYPE_CHECKING:
 def run(
     description: Annotated[
         Positional[str],
-        arg(
-            metavar="JSON|KEY",
-            help="Description of a run, as in reports and error messages, or the key of a stored or failed run.",
-        ),
+        arg(metavar="JSON|KEY", help="A run, as in reports and error messages, or the key of a stored or failed one."),
     ],
     *,
     folder: Annotated[Path, arg(metavar="FOLDER", help="Folder of the run with this key.")] = Path("results"),

@@ -17,10 +17,7 @@ _LINES = 4
 def watch(
     world: Annotated[
         Positional[str],
-        arg(
-            metavar="WORLD",
-            help="Built-in world (prison), map file (mine.txt), or Gymnasium environment with a model (FrozenLake-v1).",
-        ),
+        arg(metavar="WORLD", help="Built-in world, map file (mine.txt), or environment with a model (FrozenLake-v1)."),
     ],
     *,
     explorer: Annotated[Name, arg(help="Explorer; `wanderlust explorers` lists them.")] = DEFAULT_EXPLORER,
