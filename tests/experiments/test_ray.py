@@ -276,7 +276,7 @@ def test_a_node_with_another_version_is_refused(cluster, expected, tmp_path, mon
 def test_faults_of_runs_are_listed_and_stop_no_other(cluster, expected, tmp_path):
     reasons = {
         "raises": "RuntimeError: out of order",
-        "exits": "ended unexpectedly",
+        "exits": "the worker process ended: WorkerCrashedError",
         "hangs": "longer than the time limit of 5 s",
     }
     bad = {

@@ -60,6 +60,7 @@ from wanderlust.experiments.table import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from rich.console import RenderableType
 
 # --- Settings --------------------------------------------------------------------------------------------
 
@@ -256,7 +257,7 @@ def _is_number(value: Any) -> bool:
 
 _LEARNT = "learnt (%)"
 MAX_PRINTED = 40
-"""Number of rows of the table that are printed, the best ones of each world; the files have all."""
+"""Number of rows up to which the table is printed; the files always have it."""
 _LEGEND = (
     "Mean over seeds with the 95 % bootstrap interval. Success: final return in percent of the optimum; learnt: seeds "
     "with an optimal policy at the end, with the 95 % Wilson interval; steps to learn: median over all seeds."
@@ -294,10 +295,6 @@ def sweep_report(sweep: Sweep, store: Store, problems: list[str], measure: str =
         return Report([as_line(f"{title}: {stored}")], {})
     heads = [*settings[0].fields, "seeds", *_measure_heads(settings)]
     rows = [_row(setting, heads) for setting in settings]
-    top = _top(settings)
-    shown = [list(map(printable, row)) for row, each in zip(rows, settings, strict=True) if id(each) in top]
-    best_ones = f"{len(shown):,} of {len(rows):,} settings are shown, the best ones of each world."
-    note = stored if len(shown) == len(rows) else f"{stored} {best_ones}"
     best = best_sentences(settings)
     best += [_HOW_CHOSEN] if best else []
     parts = {"curves": [each for each in settings if each.has_optimum],
@@ -305,7 +302,10 @@ def sweep_report(sweep: Sweep, store: Store, problems: list[str], measure: str =
     draw = functools.partial(best_curves_figure, sweep.name, store=store)
     curves = {name: functools.partial(draw, part) for name, part in parts.items() if part}
     markdown = [[markdown_cell(cell) for cell in row] for row in rows]
-    table = as_rich_table(title, [printable(head) for head in heads], shown, note, text_columns=len(settings[0].fields))
+    if len(rows) <= MAX_PRINTED:
+        table: RenderableType = as_rich_table(title, heads, rows, stored, text_columns=len(settings[0].fields))
+    else:
+        table = as_line(f"{title}: {stored} The table of its {len(rows):,} settings is in table.md.")
     text = as_markdown_table(title, heads, markdown, _LEGEND, stored)
     text += "\n" + "\n".join(f"* {markdown_cell(line)}" for line in best) + "\n"
     return Report(
@@ -332,16 +332,6 @@ def _row(setting: Setting, heads: Sequence[str]) -> list[str]:
         steps = f"{step:,.0f}" if math.isfinite(step) else "–"
         others = dict(zip(others, [f"{np.nanmean(setting.column(DISCOVERY)):.1f}", share, steps], strict=True))
     return cells + [others[head] for head in heads[len(cells) :]]
-
-
-def _top(settings: Sequence[Setting]) -> set[int]:
-    """Return the ids of the settings to print: all, or the best ones of each world."""
-    if len(settings) <= MAX_PRINTED:
-        return {id(each) for each in settings}
-    ranked = sorted(settings, key=lambda each: each.merit if each.is_complete else (-math.inf, -math.inf), reverse=True)
-    problems = group_settings(ranked)
-    places = max(MAX_PRINTED // len(problems), 1)
-    return {id(each) for group in problems.values() for each in group[:places]}
 
 
 def _csv(settings: Sequence[Setting]) -> str:
@@ -440,12 +430,8 @@ def _line(axes: Axes, line: Sequence[Setting], x_name: str, style: Style, places
     for place, each in placed:
         seeds = np.full(len(each), place), each.values
         axes.plot(*seeds, ".", color=style.colour, alpha=0.5, markeredgewidth=0, zorder=1)
-    dash = style.dash
-    if all(map(_is_number, map(json.loads, places))):
-        axes.fill_between(x, intervals[:, 1], intervals[:, 2], color=style.colour, alpha=0.15, linewidth=0, zorder=2)
-    else:  # Nothing is between two names.
-        axes.vlines(x, intervals[:, 1], intervals[:, 2], color=style.colour, zorder=2)
-        dash = ""
+    axes.vlines(x, intervals[:, 1], intervals[:, 2], color=style.colour, zorder=2)
+    dash = style.dash if all(map(_is_number, map(json.loads, places))) else ""  # Nothing is between two names.
     (handle,) = axes.plot(x, intervals[:, 0], color=style.colour, marker=style.marker, linestyle=dash, zorder=3)
     return handle
 
