@@ -32,6 +32,7 @@ from wanderlust.explorers.protocol import explorer_class
 pytestmark = pytest.mark.slow
 
 FROZENLAKE = ("FrozenLake-v1", "--env", "is_slippery=false")
+LAKE = {"kind": "environment", "world": "FrozenLake-v1"}
 MODULE = '''
 from fractions import Fraction
 from pathlib import Path
@@ -41,9 +42,6 @@ import numpy as np
 
 def make_env(slippery=False, **options):
     return gym.make("FrozenLake-v1", is_slippery=slippery, **options)
-
-def without_rendering():
-    return make_env()
 
 def fail(error):
     raise error if isinstance(error, Exception) else RuntimeError(error)
@@ -56,13 +54,9 @@ def with_method(name, before, **options):
 
     return type("Changed", (gym.Wrapper,), {name: method, "calls": 0, "is_copy": False})(make_env(**options))
 
-def not_rendered(how="package"):
-    missing = gym.error.DependencyNotInstalled("run `pip install renderer`")
-    error = missing if how == "package" else "render failed"
+def not_rendered():
+    error = gym.error.DependencyNotInstalled("run `pip install renderer`")
     return with_method("render", lambda env: fail(error), render_mode="rgb_array")
-
-def fails():
-    fail("no environment")
 
 def fails_later():
     def count(env):
@@ -198,9 +192,8 @@ def test_resuming_beyond_the_budget_is_reported(run_cli):
     words = ("train", *FROZENLAKE, "--quiet", "--episodes", 1)
     run_cli.succeeds(*words, "--steps", 100, "--save", "a.npz")
     output = run_cli(*words, "--steps", 150, "--resume", "a.npz")[1]
-    assert "budget     100 steps; later steps explored as at its end (--set budget=150 extends it)" in output
-    output = run_cli.succeeds(*words, "--steps", 150, "--resume", "a.npz", "--set", "budget=150")
-    assert "budget" not in output
+    assert "(--set budget=150 extends it)" in output
+    assert "budget" not in run_cli.succeeds(*words, "--steps", 150, "--resume", "a.npz", "--set", "budget=150")
 
 
 # --- compare ---------------------------------------------------------------------------------------
@@ -241,16 +234,11 @@ def test_solved_threshold():
     noisy = solved_threshold(wl.tabular("wanderlust/NoisyToy-v0"), None)
     assert 0.5 < noisy.value < 1
     assert "95 % of the way" in noisy.description
-    unknown = solved_threshold(wl.tabular("MountainCar-v0", bins=3), None)
-    assert unknown.value == -110
+    assert solved_threshold(wl.tabular("MountainCar-v0", bins=3), None).value == -110
     unknown = solved_threshold(wl.tabular("Pendulum-v1", bins=3, action_bins=2), None)
     assert unknown.value is None
     assert "no reward threshold" in unknown.description
     assert not unknown.reached(1e9)
-    prison = wl.make_world("prison").mdp
-    assert [optimal_episode_return(prison, n) for n in (11, 2, 0)] == pytest.approx([4.91, -0.02, 0.0])
-    assert optimal_episode_return(wl.make_world("toy").mdp, None) == pytest.approx(1)
-    assert optimal_episode_return(wl.make_world("chain").mdp, None) is None
 
 
 def report_of(returns, first_rewards, threshold=UNKNOWN):
@@ -267,7 +255,8 @@ def report_of(returns, first_rewards, threshold=UNKNOWN):
     return ComparisonReport(Comparison("mine:env", threshold, runs), {"ucb1": results})
 
 
-def test_without_a_threshold_the_best_run_is_the_threshold():
+def test_thresholds_of_a_comparison():
+    """Without a threshold, the best run is the threshold; one that no run reached is a warning."""
     best = report_of([0.25, 0.75, 0.75], [1.0] * 3)
     assert "best return (%)" in best.headings
     assert best.rows[0].solved.estimate == pytest.approx(2 / 3)
@@ -275,9 +264,6 @@ def test_without_a_threshold_the_best_run_is_the_threshold():
     equal = report_of([0.0, 0.0], [1.0] * 2)
     assert "all evaluations gave the same return" in equal.notes[0]
     assert "solved (%)" not in equal.headings
-
-
-def test_an_unreached_reward_threshold_is_a_warning():
     threshold = Threshold(0.7, "the reward threshold of the environment")
     assert any(note.startswith("Warning: no run reached") for note in report_of([0.5], [1.0], threshold).notes)
     assert not any(note.startswith("Warning") for note in report_of([0.8], [1.0], threshold).notes)
@@ -321,18 +307,13 @@ def test_diagnose_without_any_reward(run_cli):
     assert "Every step gave a reward of 0" in output
     assert "No reward was found" in output
     assert "had different outcomes" in output
+    output = run_cli.succeeds("diagnose", "my_envs:cells", "--env", "noise=1", *words, "--steps", 1_500)
+    assert "Not estimated, since states seldom repeat." in output
+    assert "change the state key first" in output
     output = run_cli.succeeds("diagnose", "MountainCar-v0", "--bins", 5, *words)
     assert "No episode ended within 60 steps" in output
     assert "Estimated, because the environment has no known model" in output
     assert "random actions reach: --bins 20" in output
-
-
-def test_a_single_reward_is_no_distractor(run_cli, here):
-    """In FrozenLake the returns of policies differ by randomness, but there is only one positive reward."""
-    words = ("--explorers", "vv-count", "vv-ucb", "--steps", 3_000, "--seeds", 2, "--jobs", 1, "--json", "d.json")
-    output = run_cli.succeeds("diagnose", "FrozenLake-v1", *words, "--quiet")
-    assert json.loads((here / "d.json").read_text())["distracted"] == []
-    assert "None detected" in output
 
 
 @pytest.mark.parametrize(
@@ -356,13 +337,6 @@ def test_diagnose_finds_keys_that_are_too_fine_or_too_coarse(options, key, seldo
     assert found.repeat_rates[-1] == pytest.approx(0.0 if seldom_repeat else 1.0, abs=0.01)
     text = " ".join(line for _, lines in report_sections(found) for line in lines)
     assert [sentence for sentence in sentences if sentence not in text] == []
-
-
-def test_diagnose_of_states_that_seldom_repeat(run_cli):
-    words = ("--env", "noise=1", "--steps", 1_500, "--seeds", 1, "--explorers", "random", "--jobs", 1, "--quiet")
-    output = run_cli.succeeds("diagnose", "my_envs:cells", *words)
-    assert "Not estimated, since states seldom repeat." in output
-    assert "change the state key first" in output
 
 
 def test_a_file_of_an_agent_names_no_code(run_cli, here, monkeypatch):
@@ -401,16 +375,18 @@ def test_completion_of_commands_and_options(run_cli):
     assert run_cli("--version") == (0, f"wanderlust {wl.__version__}\n", "")
 
 
-def test_a_reward_of_one_seed_counts_as_found():
-    """The median step of the first reward is infinity if one of two seeds finds it, but the reward was found."""
-    lake = {"kind": "environment", "world": "FrozenLake-v1", "world_options": {"is_slippery": False}}
-    runs = [Run(**lake, explorer="vv-ucb", settings={"steps": steps, "evaluate_every": 300}) for steps in (300, 5)]
-    diagnosis = diagnose_results({"vv-ucb": [run.train() for run in runs]}, steps=300, horizon=100, encoding="discrete")
+def test_a_reward_of_one_seed_counts_as_found_and_a_single_reward_is_no_distractor():
+    """The median step of the first reward is infinity if one of two seeds finds it, but the reward was found.
+
+    In FrozenLake the returns of policies differ by randomness, but there is only one positive reward.
+    """
+    lake = {"kind": "environment", "world": "FrozenLake-v1", "explorer": "vv-ucb"}
+    runs = [Run(**lake, settings={"steps": steps, "evaluate_every": 300}) for steps in (3_000, 5)]
+    results = {"vv-ucb": [run.train() for run in runs], "random": [runs[0].train()]}
+    diagnosis = diagnose_results(results, steps=3_000, horizon=100, encoding="discrete")
     assert diagnosis.explorers[0].first_reward == float("inf")
-    assert diagnosis.reward_found
-    assert dict(report_sections(diagnosis))["Distractors"] == [
-        "None detected: no explorer converged to a smaller reward than another explorer found."
-    ]
+    assert (diagnosis.reward_found, diagnosis.distracted) == (True, ())
+    assert "None detected" in dict(report_sections(diagnosis))["Distractors"][0]
 
 
 def test_bounds_are_suggested_only_where_more_bins_do_not_help():
@@ -435,12 +411,11 @@ def test_report_prints_a_comparison_again(run_cli, here):
     assert "not a comparison that `wanderlust compare` stored" in message
 
 
-def test_an_unreachable_treasure_is_a_warning_in_one_sentence(here, processes):
+def test_a_warning_is_one_sentence(here, processes):
     (here / "cut.txt").write_text("S.#A\n..##\n\nA = treasure 1\n")
     assert processes.wait(processes.start_command(here, "train", "cut.txt", "--steps", 5, "--quiet")) == 0
     errors = (here / "err.txt").read_text()
-    assert errors.count("warning: world 'map': the treasure cannot be reached") == 1
-    assert ".py" not in errors
+    assert (errors.count("warning: world 'map': the treasure"), ".py" in errors) == (1, False)
 
 
 # --- explain, worlds, explorers --------------------------------------------------------------------
@@ -524,11 +499,8 @@ def test_agent_is_saved_elsewhere_if_its_file_cannot_be_written(run_cli, here):
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        ("train Taxi-v1", "Taxi-v"),
         ("train my_envs:mak_env", "Did you mean 'my_envs:make_env'"),
-        ("train my_envs:fails", "RuntimeError: no environment"),
         ("train my_envs:number", "must return a gymnasium.Env, got int"),
-        ("train nowhere:make", "module 'nowhere' cannot be imported"),
         ("train minigrid:MiniGrid-Emty-5x5-v0", "Did you mean 'minigrid:MiniGrid-Empty-5x5-v0'"),
         ("train missing.txt", "cannot read the map 'missing.txt'"),
         ("train FrozenLake-v1 --env map_name=9x9", "cannot be made with {'map_name': '9x9'}"),
@@ -543,18 +515,12 @@ def test_agent_is_saved_elsewhere_if_its_file_cannot_be_written(run_cli, here):
         ("train CartPole-v1 --bins 4", "random steps: --bins 14 --bounds 0="),
         ("train CartPole-v1 --bins 4 --bounds 1=3", "bounds of dimension 1 must be (low, high)"),
         ("train FrozenLake-v1 --resume missing.npz", "no such file"),
-        ("train FrozenLake-v1 --resume my_envs.py", "not an agent that wanderlust saved"),
-        ("train Taxi-v4 --resume lake.npz", "saved in another environment"),
         ("train FrozenLake-v1 --resume lake.npz --explorer ucb1", "leave --explorer ucb1 out"),
         ("train FrozenLake-v1 --resume lake.npz --set kappa=1", "leave --set kappa=1 out"),
         ("train FrozenLake-v1 --video run.avi", "must be a .gif file"),
-        ("train my_envs:without_rendering --video run.gif", "render_mode='rgb_array'"),
-        ("train my_envs:not_rendered --video run.gif", "needs another package: run `pip install renderer`"),
-        ("train my_envs:not_rendered --env how=error --video run.gif", "in --video with RuntimeError: render failed"),
         ("train FrozenLake-v1 --env render_mode=ansi --video run.gif", "render_mode='rgb_array'"),
+        ("train my_envs:not_rendered --video run.gif", "needs another package: run `pip install renderer`"),
         ("train FrozenLake-v1 --save my_envs.py/a.npz", "cannot be written"),
-        ("train FrozenLake-v1 --log my_envs.py/log.csv", "cannot be written"),
-        ("train FrozenLake-v1 --log my_envs.py", "not a file written by CsvLog"),
         ("train FrozenLake-v1 --checkpoint-every 0", "checkpoint_every must be"),
         ("train FrozenLake-v1 --checkpoint-every 9", "--checkpoint-every needs --save FILE"),
         ("compare prison --plot curves.jpg", ".png, .svg, .pdf"),
@@ -612,29 +578,24 @@ def test_reading_of_options():
     assert list(found.values()) == [True, False, 0.001, "8x8", [1, 2], None, "x", "x=y", "", (1, 2)]
 
 
-def test_runs_reject_options_without_effect():
-    lake = {"kind": "environment", "world": "FrozenLake-v1", "explorer": "random"}
-    with pytest.raises(wl.WanderlustError, match="until"):
-        Run(**lake, until="positive-return")
-    with pytest.raises(wl.WanderlustError, match="preset"):
-        Run(world="toy", explorer="random", preset="adaptive")
-    with pytest.raises(wl.WanderlustError, match="encoder_options"):
-        Run(world="toy", explorer="random", encoder_options={"bins": 3})
-    with pytest.raises(wl.WanderlustError, match="steps"):
-        Run(**lake).train()
-    with pytest.raises(wl.WanderlustError, match="bins"):
-        Run(**lake, encoder_options={"bin": 3}, settings={"steps": 5}).train()
+@pytest.mark.parametrize(
+    ("fields", "name"),
+    [
+        ({**LAKE, "until": "positive-return"}, "until"),
+        ({"world": "toy", "preset": "adaptive"}, "preset"),
+        ({"world": "toy", "encoder_options": {"bins": 3}}, "encoder_options"),
+        (LAKE, "steps"),
+        ({**LAKE, "encoder_options": {"bin": 3}, "settings": {"steps": 5}}, "bins"),
+    ],
+)
+def test_runs_reject_options_without_effect(fields, name):
+    with pytest.raises(wl.WanderlustError, match=name):
+        Run(explorer="random", **fields).train()
 
 
 def test_result_of_a_run_in_an_environment(run_cli):
-    run = Run(
-        kind="environment",
-        world="FrozenLake-v1",
-        world_options={"is_slippery": False},
-        explorer="vv-ucb",
-        settings={"steps": 400, "evaluate_every": 100},
-        episodes=2,
-    )
+    settings = {"steps": 400, "evaluate_every": 100}
+    run = Run(**LAKE, world_options={"is_slippery": False}, explorer="vv-ucb", settings=settings, episodes=2)
     result = run.train()
     assert result.steps.tolist() == [100, 200, 300, 400]
     assert result.visits.sum() == 400
@@ -648,8 +609,6 @@ def test_result_of_a_run_in_an_environment(run_cli):
     run_cli.succeeds("run", run.json, "--out", "stored")
     run_cli.succeeds("results", "stored", "--columns", "all", "--to", "runs.json", "--curves")
     (entry,) = json.loads(Path("runs.json").read_text())
-    assert entry["success"] is None
+    assert (entry["kind"], entry["success"], entry["states_reachable"]) == ("environment", None, None)
     assert entry["curve_returns"] == result.returns.tolist()
-    assert entry["states_reachable"] is None
     assert entry["states_discovered"] == result.n_discovered
-    assert entry["kind"] == "environment"
