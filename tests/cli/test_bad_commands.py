@@ -34,9 +34,7 @@ def test_explain_of_files_that_are_not_agents(run_cli, tmp_path):
 def test_names_are_not_interpreted_as_markup(run_cli, tmp_path):
     (tmp_path / "my[").mkdir()
     (tmp_path / "my[" / "b].txt").write_text("S.A\n\nA = treasure 1\nname = [/b] [red]x\n")
-    out = run_cli.succeeds("watch", "my[/b].txt", "--steps", "4")
-    assert "[/b] [red]x, vv-ucb, seed 0" in out
-    assert "my[/c].txt" in run_cli("watch", "my[/c].txt")[2]
+    assert "[/b] [red]x, vv-ucb, seed 0" in run_cli.succeeds("watch", "my[/b].txt", "--steps", "4")
 
 
 def test_output_files_that_cannot_be_written(tmp_path):
@@ -57,24 +55,20 @@ def test_output_files_that_cannot_be_written(tmp_path):
     check_writable(tmp_path / "new" / "folder" / "file")
 
 
-def test_a_misspelled_command_names_the_closest_one(run_cli):
-    code, out, err = run_cli("trian", "FrozenLake-v1")
-    assert (code, out) == (2, "")
-    assert "'trian'. Did you mean 'train'?" in err
-    assert run_cli()[0] == 2, "without a command, the help is printed"
-
-
-@pytest.mark.parametrize("words", ["--hlep FrozenLake-v1", "FrozenLake-v1 --hlep=3"])
-def test_an_unknown_option_is_named(run_cli, words):
-    code, out, err = run_cli("train", *words.split())
-    assert (code, out) == (2, "")
-    assert "option '--hlep'. Did you mean '--help'?" in err
-
-
-def test_a_missing_argument_is_named(run_cli):
-    code, out, err = run_cli("train", "--steps", "5")
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("", "usage: wanderlust COMMAND"),
+        ("trian FrozenLake-v1", "'trian'. Did you mean 'train'?"),
+        ("train --hlep FrozenLake-v1", "option '--hlep'. Did you mean '--help'?"),
+        ("train FrozenLake-v1 --hlep=3", "option '--hlep'. Did you mean '--help'?"),
+        ("train --steps 5", "ENVIRONMENT"),
+    ],
+)
+def test_unknown_and_missing_words_are_named(run_cli, words, message):
+    code, out, err = run_cli(*words.split())
     assert code == 2
-    assert "ENVIRONMENT" in out + err
+    assert message in out + err
 
 
 def test_every_command_is_in_the_overview(run_cli):

@@ -97,21 +97,6 @@ def test_without_a_terminal_a_few_lines_are_printed(run_cli):
     assert "deep-sea, vv-ucb, seed 0 (treasure): step 2 of 2, discovered" in text
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ("prisn", "'prisn'. Did you mean 'prison'?"),
-        ("prison --explorer vv-ubc", "'vv-ubc'. Did you mean 'vv-ucb'?"),
-        ("prison --set kapa=1", "Did you mean 'kappa'?"),
-        ("prison --speed 0", "speed must be"),
-        ("nowhere.txt", "'nowhere.txt'"),
-        ("toy --env depth", "name=value"),
-    ],
-)
-def test_invalid_input_prints_a_message(run_cli, words, message):
-    assert message in run_cli.fails("watch", *words.split())
-
-
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a terminal")
 @pytest.mark.parametrize("is_stopped", [False, True])
 def test_in_a_terminal_it_is_live(is_stopped, processes, tmp_path):
