@@ -165,7 +165,6 @@ def test_train_prints_a_summary(run_cli, here):
         (("prison", "--env", "step_penalty=0"), "wanderlust/Prison-v0"),
         (("my_envs:make_env", "--env", "slippery=true"), "FrozenLake-v1"),
         (("gymnasium:FrozenLake-v1",), "FrozenLake-v1"),
-        (("MiniGrid-Empty-5x5-v0", "--key", "hash", "--reset-seed", 0), "MiniGrid-Empty-5x5-v0"),
         (("FrozenLake-v1", "--key", "my_envs:parity"), r"FrozenLake-v1.*\n.*\nstates +2 acted in"),
         (("CartPole-v1", "--bins", 3, "--bounds", "1=-3,3", "3=-3,3"), "CartPole-v1"),
         (("Pendulum-v1", "--bins", 3, 3, 4, "--action-bins", 3), "Pendulum-v1"),

@@ -103,6 +103,9 @@ def test_progress_without_a_terminal():
         progress.run_finished(RUNS[1])
     assert "2 runs to execute, 1 already stored; 2 at a time" in text.getvalue()
     assert "2 of 2 runs" in text.getvalue()
+    with progress.track(RUNS[:1], 0, stored=0, place="Ray"):
+        pass
+    assert "1 run to execute; no CPU is free at the moment on Ray" in text.getvalue()
     quiet = Progress(Console(file=(output := io.StringIO())), quiet=True)
     with quiet.track(RUNS[:1], 1, stored=0):
         quiet.message("something")
