@@ -439,12 +439,11 @@ def test_explain_equals_the_explanation_of_the_agent(run_cli):
     run_cli.succeeds("explain", "agent_only.npz", "--state", 2)
 
 
-def test_every_explorer_has_a_reference(run_cli):
-    output = run_cli.succeeds("explorers", "--bibtex")
+def test_every_explorer_has_a_reference():
+    output = (Path(wl.__file__).parent / "explorers" / "references.bib").read_text(encoding="utf-8")
     assert output.count("{") == output.count("}")
     cited = {name for line in re.findall(r"explorers = \{(.*)\}", output) for name in line.split(", ")}
     assert cited == {name for name in wl.explorer_names() if explorer_class(name).__module__.startswith("wanderlust.")}
-    assert f"version = {{{wl.__version__}}}" in output
 
 
 def test_listings_have_a_line_per_entry(run_cli):

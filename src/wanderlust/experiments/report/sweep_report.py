@@ -369,7 +369,8 @@ def sweep_figure(title: str, settings: Sequence[Setting]) -> Figure:
     x_name = max(numeric_fields(settings) or names, key=lambda name: len(_values(name, settings)))
     panels = group_settings(settings, lambda each: each.text(names))
     labels = list(dict.fromkeys(each.text([PROBLEM, x_name]) for each in settings))
-    styles = _styles(labels, settings)
+    are_explorers = {*labels} <= {setting.fields.get(EXPLORER) for setting in settings}
+    styles = explorer_styles(labels) if are_explorers else sequential_styles(labels, markers=True)
     figure, axes_of, note = _panels(title, list(panels))
     handles: dict[str, object] = {}
     for panel, axes in axes_of.items():
@@ -398,12 +399,6 @@ def _panels(title: str, names: Sequence[str]) -> tuple[Figure, dict[str, Axes], 
     for unused in axes[len(shown) :]:
         unused.set_visible(False)
     return figure, dict(zip(shown, axes, strict=False)), note
-
-
-def _styles(labels: Sequence[str], settings: Sequence[Setting]) -> dict[str, Style]:
-    """Return a style for each line: that of the explorer if the lines are explorers."""
-    explorers = {setting.fields.get(EXPLORER) for setting in settings}
-    return explorer_styles(labels) if {*labels} <= explorers else sequential_styles(labels, markers=True)
 
 
 def _set_scale(axes: Axes, x_name: str, settings: Sequence[Setting]) -> dict[str, float]:
