@@ -2,7 +2,6 @@
 
 import json
 import re
-import sys
 
 import numpy as np
 import pytest
@@ -262,22 +261,6 @@ def test_results_of_one_sweep_and_of_the_current_code(tmp_path, command):
     assert superseded([new, old]) == {"old"}
 
 
-def test_a_report_needs_no_code_of_the_explorers(tmp_path, monkeypatch, command):
-    """A report needs none of the modules that its runs used, and imports none of them."""
-    source = "from typing import NamedTuple\nclass Own(NamedTuple):\n    x: float\n    @classmethod\n"
-    source += "    def configure(cls, problem, *, x: float = 1.0):\n        return cls(float(x))\n"
-    (tmp_path / "sweep_explorer.py").write_text(source)
-    monkeypatch.syspath_prepend(tmp_path)
-    sweep = wl.Sweep(worlds="toy", explorers="sweep_explorer:Own", settings={"steps": 20, "x": [1, 2]}, seeds=2)
-    assert len(sweep.run("results", jobs=1, quiet=True)) == 4
-    (tmp_path / "sweep_explorer.py").unlink()
-    sys.modules.pop("sweep_explorer")
-    monkeypatch.undo()
-    monkeypatch.chdir(tmp_path)
-    code, printed = command("report", "results")
-    assert (code, "4 of 4 runs stored" in printed) == (0, True)
-
-
 def test_a_report_of_many_settings_prints_the_best_one(tmp_path):
     settings = {"steps": 300, "kappa": {"from": 0, "to": 4, "count": 50}}
     sweep = wl.Sweep(worlds="prison", explorers="ucb1", settings=settings, seeds=1)
@@ -360,39 +343,27 @@ def faulty(name, seed=0):
     return Run(kind="environment", world=f"sweep_faults:{name}", explorer="random", seed=seed, settings={"steps": 50})
 
 
-def check_failures(summary, reasons):
-    assert {failure.run.world.partition(":")[2] for failure in summary.failures} == set(reasons)
-    for failure in summary.failures:
-        assert reasons[failure.run.world.partition(":")[2]] in failure.error
-
-
 REASONS = {"leaves": "SystemExit: 4", "raises": "out of order", "hungry": "more memory than there is"}
+EXITS = {"exits": "ended with exit code 3. This happened 2 times", "hangs": "limit of 3 s"}
 
 
-def test_threads_outlive_every_end_of_user_code(tmp_path, monkeypatch):
-    (tmp_path / "sweep_faults.py").write_text(FAULTS)
-    monkeypatch.syspath_prepend(tmp_path)
-    good = Run(world="toy", explorer="random", settings={"steps": 50})
-    summary = run_all([*map(faulty, REASONS), good], Store(tmp_path), jobs=2, processes=False)
-    assert summary.executed == 1
-    check_failures(summary, REASONS)
-
-
-def test_processes_outlive_runs_that_exit_and_runs_that_hang(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("reasons", "options"), [(REASONS, {"processes": False}), (REASONS | EXITS, {"time_limit": 3})], ids=["threads", ""]
+)
+def test_every_end_of_user_code_ends_only_its_run(tmp_path, monkeypatch, reasons, options):
+    """In a process, also one that exits or hangs."""
     monkeypatch.setattr(driver, "MAX_TRIES", 2)
     (tmp_path / "sweep_faults.py").write_text(FAULTS)
     monkeypatch.syspath_prepend(tmp_path)
-    exits = {"exits": "ended with exit code 3. This happened 2 times", "hangs": "limit of 3 s"}
-    bad = [faulty(name) for name in (*exits, *REASONS)]
+    bad = {faulty(name): reason for name, reason in reasons.items()}
     good = [Run(world="toy", explorer="random", seed=seed, settings={"steps": 50}) for seed in range(3)]
-    store = Store(tmp_path)
-    summary = run_all([*bad, *good], store, jobs=2, time_limit=3, name="faults")
+    summary = run_all([*bad, *good], store := Store(tmp_path), jobs=2, name="faults", **options)
     assert summary.executed == len(good)
-    check_failures(summary, REASONS | exits)
+    assert {failure.run for failure in summary.failures} == set(bad)
+    assert all(bad[failure.run] in failure.error for failure in summary.failures)
     (state,) = status.read_all(store, [])
-    assert (state.total, state.done, state.failed, state.active) == (8, 3, 5, False)
-    listed = status.failures(tmp_path)
-    assert {entry["repeat"] for entry in listed} == {run.command for run in bad}
+    assert (state.total, state.done, state.failed, state.active) == (3 + len(bad), 3, len(bad), False)
+    assert {entry["repeat"] for entry in status.failures(tmp_path)} == {run.command for run in bad}
 
 
 # Not in the first step of the driver's main thread, which compiles and can be interrupted.

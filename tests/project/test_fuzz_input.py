@@ -293,21 +293,12 @@ def new_environment():
 
 
 NEW = {
-    "Agent": new_agent,
-    "Explorer": lambda: wl.Explorer("vv-ucb", **SIZES),
-    "History": train,
-    "Problem": lambda: wl.Settings().problem(4, (0, 1)),
-    "Record": train,
-    "Replay": wl.Replay,
-    "Run": lambda: wl.Run(**RUN),
-    "Session": lambda: wl.Session("toy", "random", **SHORT),
-    "Settings": wl.Settings,
-    "Store": lambda: wl.Store("store"),
-    "Sweep": lambda: wl.Sweep(**SWEEP),
-    "Tabular": new_environment,
-    "TrainingLoop": trained,
+    "Agent": new_agent, "Explorer": lambda: wl.Explorer("vv-ucb", **SIZES), "History": train, "Record": train,
+    "Problem": lambda: wl.Settings().problem(4, (0, 1)), "Replay": wl.Replay, "Run": lambda: wl.Run(**RUN),
+    "Session": lambda: wl.Session("toy", "random", **SHORT), "Settings": wl.Settings, "Tabular": new_environment,
+    "Store": lambda: wl.Store("store"), "Sweep": lambda: wl.Sweep(**SWEEP), "TrainingLoop": trained,
     "World": lambda: TOY_WORLD,
-}
+}  # fmt: skip
 """Class -> an object of it."""
 VALID = {
     "action": 0, "bits": 8, "budget": 100, "code": ("a", "b"), "counts_itself": True, "decay": 0.9, "discount": 0.9,
