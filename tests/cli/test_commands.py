@@ -200,11 +200,16 @@ def test_resuming_beyond_the_budget_is_reported(run_cli):
 
 def test_compare_ranks_explorers_and_resumes(run_cli, here):
     words = ("compare", "prison", "--explorers", "vv-ucb", "epsilon-greedy", "--seeds", 3, "--steps", 800)
-    output = run_cli.succeeds(*words, "--jobs", 1, "--plot", "curves.svg")
+    output = run_cli.succeeds(*words, "--jobs", 1, "--plot", "curves.svg", "--json", "s.json")
     assert re.search(r"vv-ucb .* 100 \[44, 100\] .* 23 .* 4\.91", output)
     assert re.search(r"epsilon-greedy .* 0 \[0, 56\] .* >800 .* 0\.97", output)
     assert "4.91 or more (the optimal return, computed from the model)" in output
     assert (here / "curves.svg").read_text().startswith("<?xml")
+    compared = json.loads((here / "s.json").read_text())
+    assert [row["explorer"] for row in compared["explorers"]] == ["vv-ucb", "epsilon-greedy"]
+    assert (compared["steps"], compared["threshold"]["return"]) == (800, pytest.approx(4.91))
+    assert set(compared["explorers"][0]["solved"]) == {"estimate", "low", "high"}
+    assert "evaluated every 32 steps, every 3 where one episode is enough" in " ".join(compared["notes"])
     folder = here / "results" / "compare-prison"
     before = {file.name: file.stat().st_mtime_ns for file in (folder / "packs").iterdir()}
     assert before
@@ -216,6 +221,9 @@ def test_compare_ranks_explorers_and_resumes(run_cli, here):
     lines = read_csv(folder / "comparison.csv")
     assert [line["solved_share"] for line in lines] == ["1.0", "0.0"]
     assert lines[1]["steps_to_solve"] == ""
+    assert run_cli("report", "results/compare-prison")[:2] == (0, again)
+    (folder / "comparison.json").write_text('{"title": 3}')
+    assert "not a comparison that `wanderlust compare` stored" in run_cli.fails("report", "results/compare-prison")
 
 
 def test_solved_threshold():
@@ -349,23 +357,13 @@ def test_a_file_of_an_agent_names_no_code(run_cli, here, monkeypatch):
     assert "mean return" in run_cli.succeeds("evaluate", "a.npz", "my_envs:cells", *words)
 
 
-def test_summaries_as_json(run_cli, here):
-    def written(*words):
-        run_cli.succeeds(*words, "--json", "s.json", "--quiet")
-        return json.loads((here / "s.json").read_text())
-
-    by_steps = written("train", *FROZENLAKE, "--steps", 400)
-    exact = written("train", *FROZENLAKE, "--exact", "--steps", 400)
-    for found in (by_steps, exact):
-        assert (found["environment"], found["explorer"], found["steps"]) == ("FrozenLake-v1", "vv-ucb", 400)
-        assert found["greedy_return"]["mean"] == 1.0
-        assert 0 < found["first_reward"] <= 400
-    words = ("--explorers", "vv-ucb", "random", "--steps", 300, "--seeds", 2, "--jobs", 1)
-    compared = written("compare", *FROZENLAKE, *words)
-    assert [row["explorer"] for row in compared["explorers"]] == ["vv-ucb", "random"]
-    assert (compared["steps"], compared["threshold"]["return"]) == (300, 1.0)
-    assert set(compared["explorers"][0]["solved"]) == {"estimate", "low", "high"}
-    assert compared["notes"]
+@pytest.mark.parametrize("more", [(), ("--exact",)])
+def test_summaries_as_json(run_cli, here, more):
+    run_cli.succeeds("train", *FROZENLAKE, "--steps", 400, "--json", "s.json", "--quiet", *more)
+    found = json.loads((here / "s.json").read_text())
+    assert (found["environment"], found["explorer"], found["steps"]) == ("FrozenLake-v1", "vv-ucb", 400)
+    assert found["greedy_return"]["mean"] == 1.0
+    assert 0 < found["first_reward"] <= 400
 
 
 def test_completion_of_commands_and_options(run_cli):
@@ -396,18 +394,7 @@ def test_bounds_are_suggested_only_where_more_bins_do_not_help():
     assert bins_options(gym.make("FrozenLake-v1")) is None
 
 
-# --- report, version -------------------------------------------------------------------------------
-
-
-def test_report_prints_a_comparison_again(run_cli, here):
-    words = ("--explorers", "vv-ucb", "--seeds", 1, "--steps", 200, "--jobs", 1, "--quiet", "--evaluate-every", 100)
-    output = run_cli.succeeds("compare", *FROZENLAKE, *words)
-    assert "evaluated every 100 steps, every 10 where one episode is enough" in output
-    code, again, _ = run_cli("report", "results/compare-FrozenLake-v1")
-    assert (code, again) == (0, output)
-    (here / "results/compare-FrozenLake-v1/comparison.json").write_text('{"title": 3}')
-    message = run_cli.fails("report", "results/compare-FrozenLake-v1")
-    assert "not a comparison that `wanderlust compare` stored" in message
+# --- explain, worlds, explorers --------------------------------------------------------------------
 
 
 def test_a_warning_is_one_sentence(here, processes):
@@ -415,9 +402,6 @@ def test_a_warning_is_one_sentence(here, processes):
     assert processes.wait(processes.start_command(here, "train", "cut.txt", "--steps", 5, "--quiet")) == 0
     errors = (here / "err.txt").read_text()
     assert (errors.count("warning: world 'map': the treasure"), ".py" in errors) == (1, False)
-
-
-# --- explain, worlds, explorers --------------------------------------------------------------------
 
 
 def test_explain_equals_the_explanation_of_the_agent(run_cli):

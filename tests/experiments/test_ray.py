@@ -262,6 +262,11 @@ def test_a_run_that_waits_for_a_busy_cluster_is_not_late(cluster, monkeypatch):
         assert time.monotonic() < deadline + 120
         time.sleep(0.1)
     assert executor.slots == n_cpus
+    executor.submit(RUNS[1:2])
+    monkeypatch.setattr(ray_cluster, "LONG_WAIT", 0.0)
+    while not executor.collect(1.0):
+        assert time.monotonic() < deadline + 240
+    assert executor.slots == n_cpus - 1, "a batch that waited too long: others use a CPU"
     executor.close()
 
 

@@ -57,6 +57,9 @@ GRACE_SECONDS = 60.0
 """How long after that the driver waits for the worker."""
 SECONDS_WITHOUT_HEAD = 15.0
 """How long the head may not answer before the cluster is taken to be lost."""
+LONG_WAIT = 4.0
+"""Batches of equal length take twice as long as their execution, since one waits for each slot; beyond this multiple of
+it, there are too many slots."""
 _RECONNECT = "RAY_gcs_rpc_server_reconnect_timeout_s"
 _PACKAGE = Path(__file__).parents[2]
 _AUTHENTICATION, _TOKEN, _TOKEN_PATH = "RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"
@@ -187,7 +190,8 @@ class RayExecutor:
     def _count(self, *, force: bool = False) -> None:
         """Count the slots: CPUs that are free or execute batches of this driver, on nodes that have not refused.
 
-        While there are free resources, every submitted batch has started.
+        While there are free resources, every submitted batch has started. Otherwise some wait for those of others, see
+        `_outcomes`.
         """
         if not force and time.monotonic() - self._counted < _SECONDS_BETWEEN_COUNTS:
             return
@@ -227,7 +231,7 @@ class RayExecutor:
 
     def _outcomes(self, reference: Any) -> list[TaskResult]:
         """Return the outcomes of a finished batch."""
-        batch, _ = self._pending.pop(reference)
+        batch, submitted = self._pending.pop(reference)
         try:
             kind, *reply = self._ray.get(reference)
         except self._ray.exceptions.RayError as error:
@@ -235,7 +239,10 @@ class RayExecutor:
         if kind == "refused":
             self._refuse(*reply)
             return [TaskResult(run, lost=True) for run in batch]
-        return [TaskResult(run, *parts) for run, parts in zip(batch, *reply, strict=True)]
+        executed, outcomes = reply
+        if time.monotonic() - submitted > LONG_WAIT * max(executed, self.batch_seconds):
+            self.slots = max(self.slots - 1, 1)  # Others use the CPU now.
+        return [TaskResult(run, *parts) for run, parts in zip(batch, outcomes, strict=True)]
 
     def _lost(self, batch: Sequence[Run], error: Exception) -> list[TaskResult]:
         """Return the outcomes of a batch whose worker ended; it does not tell which run it was at."""
@@ -321,7 +328,9 @@ def _remote_function() -> Callable[..., Any]:
                 return "refused", node, different
         except (ImportError, AttributeError, KeyError) as error:
             return "refused", node, f"{socket.gethostname()} has no usable wanderlust ({error})"
-        return "done", ray_cluster.execute_batch(runs, time_limit, library)
+        start = time.monotonic()
+        outcomes = ray_cluster.execute_batch(runs, time_limit, library)
+        return "done", time.monotonic() - start, outcomes
 
     return execute_batch
 
