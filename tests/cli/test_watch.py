@@ -82,7 +82,7 @@ def test_every_frame_fits_the_terminal_and_shows_the_agent(world, size, rows):
 def test_a_huge_speed_does_not_overflow():
     run = WatchedRun(wl.make_world("S.A\n\nA = treasure 1\n"), "vv-ucb", steps=5)
     show_live(run, Console(file=io.StringIO(), force_terminal=True, width=60, height=30), 1e308)
-    assert run.step == 5
+    assert run.session.step == 5
 
 
 # --- The command -----------------------------------------------------------------------------------

@@ -22,7 +22,6 @@ from wanderlust.agents.settings import resolve
 from wanderlust.core.errors import InvalidEnvironment
 from wanderlust.core.mdp import FloatArray
 from wanderlust.core.planning import reachable_states
-from wanderlust.environments.make import make_environment
 from wanderlust.environments.model import world_from_gym
 from wanderlust.learning.state import TERMINAL
 from wanderlust.worlds import World, make_world, world_names
@@ -41,16 +40,13 @@ def make_watched_world(name: str, options: dict[str, Any]) -> World:
     """Return a built-in world, that of a map file, or that of a Gymnasium environment with a model."""
     if name in world_names() or name.endswith(MAP_SUFFIXES):
         return make_world(name, **options)
-    env = make_environment(name, **options)
     try:
-        return world_from_gym(env)
+        return world_from_gym(name, **options)
     except InvalidEnvironment as error:
         raise InvalidEnvironment(
             f"{error} `watch` shows built-in worlds, map files, and environments that have a model; "
             f"`wanderlust train {name} --video run.gif` records an episode in any environment."
         ) from error
-    finally:
-        env.close()
 
 
 class Snapshot(NamedTuple):
@@ -78,11 +74,6 @@ class WatchedRun:
         self.layout = display_layout(world)
         self._n_reachable = int(reachable_states(world.mdp).sum())
 
-    @property
-    def step(self) -> int:
-        """Number of steps so far."""
-        return self.session.step
-
     def snapshot(self) -> Snapshot:
         """Return the run at the current step."""
         record, run, layout, agent = self.session.record(), self.session.run_state, self.layout, self.session.agent
@@ -104,7 +95,7 @@ class WatchedRun:
                 f"{name} {_range(sign * best)}": _ranks(best),
             },
             status=[
-                f"step {self.step:,} of {self.length:,}",
+                f"step {self.session.step:,} of {self.length:,}",
                 f"discovered {discovered:,} of {self._n_reachable:,} states",
                 f"greedy return {evaluated}",
                 f"first reward at step {reward_at:,}" if reward_at else "no positive reward yet",
@@ -169,10 +160,10 @@ def show_live(run: WatchedRun, console: Console, speed: float) -> None:
     with contextlib.suppress(KeyboardInterrupt), Live(console=console, auto_refresh=False) as live:
         while True:
             live.update(Text(draw_frame(run, console.size), no_wrap=True), refresh=True)
-            if run.step == run.length:
+            if run.session.step == run.length:
                 break
             time.sleep(1 / _FRAMES_PER_SECOND)
-            due = min(speed * (time.monotonic() - began), run.step + _MAX_STEPS_PER_FRAME, run.length)
+            due = min(speed * (time.monotonic() - began), run.session.step + _MAX_STEPS_PER_FRAME, run.length)
             run.session.advance(int(due))
-    if run.step < run.length:
-        console.print(f"stopped at step {run.step:,} of {run.length:,}", highlight=False)
+    if run.session.step < run.length:
+        console.print(f"stopped at step {run.session.step:,} of {run.length:,}", highlight=False)
