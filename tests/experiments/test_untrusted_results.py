@@ -193,17 +193,19 @@ def test_names_are_printed_as_they_are(tmp_path, processes):
     name = "my[/b] [red]:smile: $x_{$ <i>\n日本.txt"
     (tmp_path / name).parent.mkdir()
     (tmp_path / name).write_text("S.T\n\nT = treasure 1\n")
-    arguments = ("--steps", "60", "--seeds", "1", "--explorers", "random", "_mine:Fading", "--out", "results")
+    folder = "a b ü/日本 (1)"
+    arguments = ("--steps", "60", "--seeds", "1", "--explorers", "random", "_mine:Fading", "--out", folder)
     (tmp_path / "_mine.py").write_text("from wanderlust.explorers.counts import Ucb1 as Fading\n")
     names = ["my[/b] [red]:smile: $x_{$ <i>\\n", "_mine:Fading", "random"]
-    for encoding, words in (("utf-8", ("compare", name, "--plot", "plot.svg")),
+    for encoding, words in (("utf-8", ("compare", name, "--plot", f"{folder}/[b].svg")),
                             ("ascii", ("diagnose", name, "--json", "all.json"))):  # fmt: skip
         before = f"for each in (sys.stdout, sys.stderr): each.reconfigure(encoding={encoding!r})"
         printed = processes.command(tmp_path, *words, *arguments, "--jobs", "1", before=before)
         assert all(each in printed for each in names), printed
         assert (tmp_path / words[-1]).stat().st_size > 1000
     assert json.loads((tmp_path / "all.json").read_text())["environment"] == f"'{name}'"
-    assert "_mine:Fading" in (tmp_path / "results" / "comparison.csv").read_text()
+    assert "_mine:Fading" in (tmp_path / folder / "comparison.csv").read_text()
+    processes.command(tmp_path, "results", folder, "--to", "ü $x [red].parquet")
 
 
 def test_labels_of_figures_are_literal():
@@ -332,15 +334,6 @@ def test_paths_that_cannot_be_used(arguments, command, store, tmp_path, result):
     assert "Traceback" not in printed
     assert ("cannot be written (No space left" in printed) == is_full
     assert (tmp_path / "file").read_text() == "text"
-
-
-def test_paths_with_spaces_and_other_scripts(command, tmp_path):
-    folder = tmp_path / "a b ü" / "日本 (1)"
-    assert command("run", RUN.json, "--out", folder)[0] == 0
-    assert command("results", folder, "--to", tmp_path / "ü $x [red].parquet")[0] == 0
-    code, printed = command(*COMPARE, "--out", folder, "--plot", folder / "[b].png")
-    assert (code, str(folder) in printed) == (0, True)
-    assert (folder / "[b].png").exists()
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")

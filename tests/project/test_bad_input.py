@@ -304,19 +304,10 @@ def test_files_that_cannot_be_loaded(tmp_path):
 
 
 class UserDefined(NamedTuple):
-    """A user-defined explorer."""
-
     scale: float = 1.0
-
-    def score(self, view, scores):
-        """Q plus a bonus that decreases with visits."""
-        for action in range(view.n_actions):
-            scores[action] = view.q(action) + self.scale / (1 + view.n(action))
 
 
 class Other(NamedTuple):
-    """Another user-defined explorer."""
-
     scale: float = 1.0
 
 
