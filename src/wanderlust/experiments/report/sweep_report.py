@@ -293,7 +293,11 @@ def sweep_report(sweep: Sweep, store: Store, problems: list[str], measure: str =
     stored = f"{n_stored:,} of {counted(len(ranks), 'run')} stored."
     if not settings:
         return Report([as_line(f"{title}: {stored}")], {})
-    heads = [*settings[0].fields, "seeds", *_measure_heads(settings)]
+    # In the order of the titles: the chosen measure first.
+    measures = list(dict.fromkeys(TITLES[each.measure] for each in settings))
+    others = [TITLES[DISCOVERY], _LEARNT, TITLES[STEPS]] if any(each.has_optimum for each in settings) else []
+    others = [head for head in others if head not in measures]
+    heads = [*settings[0].fields, "seeds", " or ".join(measures), *others]
     rows = [_row(setting, heads) for setting in settings]
     best = best_sentences(settings)
     best += [_HOW_CHOSEN] if best else []
@@ -313,13 +317,6 @@ def sweep_report(sweep: Sweep, store: Store, problems: list[str], measure: str =
         files={"table.md": text, "table.csv": _csv(settings)},
         figures={"plot": functools.partial(sweep_figure, sweep.name, settings), **curves},
     )
-
-
-def _measure_heads(settings: Sequence[Setting]) -> list[str]:
-    # In the order of the titles: the chosen measure first.
-    measures = list(dict.fromkeys(TITLES[each.measure] for each in settings))
-    others = [TITLES[DISCOVERY], _LEARNT, TITLES[STEPS]] if any(each.has_optimum for each in settings) else []
-    return [" or ".join(measures), *(head for head in others if head not in measures)]
 
 
 def _row(setting: Setting, heads: Sequence[str]) -> list[str]:
