@@ -38,20 +38,12 @@ def test_names_are_not_interpreted_as_markup(run_cli, tmp_path):
 
 
 def test_output_files_that_cannot_be_written(tmp_path):
-    (tmp_path / "file").touch()
-    for path, reason in (
-        (tmp_path / ("x" * 300), "File name too long"),
-        (tmp_path / ("y" * 300) / "file", "File name too long"),
-        (tmp_path / "a\0b", "null (byte|character)"),
-        (tmp_path, "it is a folder"),
-        (tmp_path / "file" / "below", "Not a directory|File exists"),
-    ):
-        with pytest.raises(BadFile, match=rf"cannot be written \(.*({reason})"):
-            check_writable(path)
-        with pytest.raises(BadFile, match="cannot be written"):
-            write_file(path, "x")
-    with pytest.raises(BadFile, match=r"/dev/full: cannot be written \(No space left on device\)"):
-        write_file(Path("/dev/full"), "x")
+    long, file = tmp_path / ("x" * 300), tmp_path / "file"
+    file.touch()
+    for path in (long, long / "file", tmp_path / "a\0b", tmp_path, file / "below"):
+        for write in (check_writable, lambda path: write_file(path, "x")):
+            with pytest.raises(BadFile, match=r"cannot be written \("):
+                write(path)
     check_writable(tmp_path / "new" / "folder" / "file")
 
 

@@ -89,9 +89,6 @@ def number():
 def odd(observation):
     return Fraction(observation, 3)
 
-def parity(observation):
-    return observation % 2
-
 class Cells(gym.Env):
     """Twelve cells; an observation is the cell, and some noise if `noise`."""
 
@@ -157,24 +154,6 @@ def test_train_prints_a_summary(run_cli, here):
     assert list((here / "events").iterdir())
     with Image.open(here / "run.gif") as picture:
         assert picture.n_frames == 7
-
-
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        (("prison", "--env", "step_penalty=0"), "wanderlust/Prison-v0"),
-        (("my_envs:make_env", "--env", "slippery=true"), "FrozenLake-v1"),
-        (("gymnasium:FrozenLake-v1",), "FrozenLake-v1"),
-        (("FrozenLake-v1", "--key", "my_envs:parity"), r"FrozenLake-v1.*\n.*\nstates +2 acted in"),
-        (("CartPole-v1", "--bins", 3, "--bounds", "1=-3,3", "3=-3,3"), "CartPole-v1"),
-        (("Pendulum-v1", "--bins", 3, 3, 4, "--action-bins", 3), "Pendulum-v1"),
-        (("mine.txt",), "wanderlust/Grid-v0"),
-    ],
-)
-def test_environment_names(run_cli, here, words, expected):
-    (here / "mine.txt").write_text("S..A\n\nA = treasure 1")
-    output = run_cli.succeeds("train", *words, "--steps", 60, "--quiet", "--episodes", 1)
-    assert re.search(f"trained +{expected}", output), output
 
 
 def test_a_time_penalty_is_reported(run_cli):

@@ -1,10 +1,12 @@
 """Sweeps: one description in TOML, on the command line and in Python; execution, status, tables and reports."""
 
+import io
 import json
 import re
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 import wanderlust as wl
 from conftest import FAULTS, run_python
@@ -14,6 +16,7 @@ from wanderlust.core.errors import InvalidSetting, UnknownName, WanderlustError
 from wanderlust.experiments.execute import driver
 from wanderlust.experiments.execute import progress as status
 from wanderlust.experiments.execute.driver import run_all
+from wanderlust.experiments.execute.progress import Progress
 from wanderlust.experiments.report.figures import as_files
 from wanderlust.experiments.report.sweep_report import sweep_report
 from wanderlust.experiments.run import Run
@@ -356,9 +359,12 @@ def test_every_end_of_user_code_ends_only_its_run(tmp_path, monkeypatch, reasons
     (tmp_path / "sweep_faults.py").write_text(FAULTS)
     monkeypatch.syspath_prepend(tmp_path)
     bad = {faulty(name): reason for name, reason in reasons.items()}
+    bad[Run(world="toy", explorer="vv-ubc")] = "Did you mean 'vv-ucb'"
     good = [Run(world="toy", explorer="random", seed=seed, settings={"steps": 50}) for seed in range(3)]
-    summary = run_all([*bad, *good], store := Store(tmp_path), jobs=2, name="faults", **options)
+    progress = Progress(Console(file=(text := io.StringIO()), width=300))
+    summary = run_all([*bad, *good], store := Store(tmp_path), jobs=2, name="faults", progress=progress, **options)
     assert summary.executed == len(good)
+    assert all(run.command in text.getvalue() for run in bad)
     assert {failure.run for failure in summary.failures} == set(bad)
     assert all(bad[failure.run] in failure.error for failure in summary.failures)
     (state,) = status.read_all(store, [])
