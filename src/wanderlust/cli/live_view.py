@@ -136,8 +136,9 @@ def draw_frame(run: WatchedRun, size: ConsoleDimensions) -> str:
 
 def _part(length: int, center: int, shown: int) -> slice:
     """Return the part of a row or column of cells that is shown, with the agent in the middle if possible."""
+    shown = max(shown, 1)
     first = max(min(center - shown // 2, length - shown), 0)
-    return slice(first, first + max(shown, 1))
+    return slice(first, first + shown)
 
 
 def _draw(letters: NDArray[np.str_], intensity: FloatArray) -> list[str]:
