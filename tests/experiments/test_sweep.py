@@ -255,8 +255,9 @@ def test_results_of_one_sweep_and_of_the_current_code(tmp_path, command):
     for sweep in runs.values():
         sweep.run(tmp_path, quiet=True)
     for name, sweep in runs.items():
-        code, printed = command("results", str(tmp_path), "--sweep", name)
-        assert (code, f"{len(sweep.runs)} of {len(sweep.runs)} stored run" in printed) == (0, True), printed
+        for more in ((), ("--all-versions",)):
+            code, printed = command("results", str(tmp_path), "--sweep", name, *more)
+            assert (code, f"{len(sweep.runs)} of {len(sweep.runs)} stored run" in printed) == (0, True), printed
     assert command("results", str(tmp_path), "--sweep", "three")[0] == 2
     line = next(Store(tmp_path).lines([]))
     old, new = ({**line, "key": key, "finished": "2999"} for key in ("old", "new"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from pathlib import Path
 from typing import Annotated, Any
@@ -55,7 +56,10 @@ def results(
     store = Store(folder)
     lines = list(store.lines([] if curves else problems))
     if sweep:
-        old = {line["key"] for line in lines} - set(keys_of(folder, sweep))
+        keys = set(keys_of(folder, sweep))
+        text = {line["key"]: json.dumps(line["run"], sort_keys=True) for line in lines if all_versions}
+        runs = {text[key] for key in keys & text.keys()}
+        old = {line["key"] for line in lines} - keys - {key for key, run in text.items() if run in runs}
     else:
         old = set() if all_versions else table.superseded(lines)
     if curves:
