@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 import re
 import sys
 from pathlib import Path
@@ -250,6 +251,8 @@ def test_thresholds_of_a_comparison():
     equal = report_of([0.0, 0.0], [1.0] * 2)
     assert "all evaluations gave the same return" in equal.notes[0]
     assert "solved (%)" not in equal.headings
+    some = report_of([0.5, 0.8], [1.0, math.inf])
+    assert any("ucb1 with 1 of 2 seeds" in note for note in some.notes)
     threshold = Threshold(0.7, "the reward threshold of the environment")
     assert any(note.startswith("Warning: no run reached") for note in report_of([0.5], [1.0], threshold).notes)
     assert not any(note.startswith("Warning") for note in report_of([0.8], [1.0], threshold).notes)
@@ -271,14 +274,15 @@ def test_a_different_comparison_does_not_replace_the_first_one(run_cli, here):
 
 
 def test_diagnose_detects_distractors_and_suggests_a_command(run_cli, here):
-    words = ("--explorers", "epsilon-greedy", "vv-ucb", "--jobs", 1, "--json", "d.json")
+    words = ("--explorers", "epsilon-greedy", "vv-ucb", "vv-count", "--jobs", 1, "--json", "d.json")
     output = run_cli.succeeds("diagnose", "prison", "--steps", 800, *words)
     assert "epsilon-greedy converged to a return of at most 0.97, but vv-ucb found one of at least 4.91" in output
     assert "Deterministic, as far as observed" in output
+    assert "vv-ucb and vv-count cannot be told apart" in output
     found = json.loads((here / "d.json").read_text())
     assert found["distracted"] == ["epsilon-greedy"]
     assert [reward["value"] for reward in found["rewards"]] == [4.99, 1.99, 0.99, -0.01]
-    assert found["rewards"][0]["explorers"] == ["vv-ucb"]
+    assert found["rewards"][0]["explorers"] == ["vv-ucb", "vv-count"]
     assert (found["horizon"], found["depth"], found["still_growing"]) == (11, 9, False)
     assert (found["hardness"]["source"], found["hardness"]["rarest_state"]) == ("model", 24)
     command = found["suggestion"].replace("'", "").split()
@@ -496,6 +500,7 @@ def test_agent_is_saved_elsewhere_if_its_file_cannot_be_written(run_cli, here):
         ("watch prison --speed 0", "speed must be"),
         ("watch my[/c].txt", "cannot read the map 'my[/c].txt'"),
         ("explain missing.npz --state 1", "no such file"),
+        ("explain lake.npz", "either as --state OBSERVATION or as --index N"),
         ("explain lake.npz --state 999", "--state 999: the observation 999 is outside the observation space"),
         ("explain lake.npz --index 99", "from 0 to 15, got 99"),
     ],

@@ -360,8 +360,8 @@ def test_every_end_of_user_code_ends_only_its_run(tmp_path, monkeypatch, reasons
     (tmp_path / "sweep_faults.py").write_text(FAULTS)
     monkeypatch.syspath_prepend(tmp_path)
     bad = {faulty(name): reason for name, reason in reasons.items()}
-    bad[Run(world="toy", explorer="vv-ubc")] = "Did you mean 'vv-ucb'"
-    good = [Run(world="toy", explorer="random", seed=seed, settings={"steps": 50}) for seed in range(3)]
+    bad |= {Run(world="toy", explorer="vv-ubc"): "'vv-ucb'", Run(world="atlantis", explorer="random"): "'atlantis'"}
+    good = [Run(world=world, explorer="random", settings={"steps": 50}) for world in ("toy", "prison", "noisy-toy")]
     progress = Progress(Console(file=(text := io.StringIO()), width=300))
     summary = run_all([*bad, *good], store := Store(tmp_path), jobs=2, name="faults", progress=progress, **options)
     assert summary.executed == len(good)

@@ -483,6 +483,7 @@ def files(tmp_path_factory):
 
 
 @given(st.sampled_from(PREFIXES), st.lists(st.sampled_from(ARGUMENTS), max_size=3))
+@example("explain", ["--help"])
 @example("explain", ["x" * 300, "--state", "0"])
 @example("explain", ["a\0b", "--state", "0"])
 @example("explain", ["pipe", "--state", "0"])
