@@ -1,6 +1,5 @@
 """Command lines with invalid values print one line and exit with code 2; names are printed as they are."""
 
-import io
 import os
 import re
 import signal
@@ -8,11 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from rich.console import Console
 
 import wanderlust as wl
 from conftest import run_python
-from wanderlust.cli import live_view as player
 from wanderlust.cli import main as cli
 from wanderlust.cli.options import EnvironmentOptions
 from wanderlust.core.errors import BadFile
@@ -37,47 +34,33 @@ def test_explain_of_files_that_are_not_agents(run_cli, tmp_path):
 def test_names_are_not_interpreted_as_markup(run_cli, tmp_path):
     (tmp_path / "my[").mkdir()
     (tmp_path / "my[" / "b].txt").write_text("S.A\n\nA = treasure 1\nname = [/b] [red]x\n")
-    out = run_cli.succeeds("watch", "my[/b].txt", "--steps", "4")
-    assert "[/b] [red]x, vv-ucb, seed 0" in out
-    assert "my[/c].txt" in run_cli("watch", "my[/c].txt")[2]
+    assert "[/b] [red]x, vv-ucb, seed 0" in run_cli.succeeds("watch", "my[/b].txt", "--steps", "4")
 
 
 def test_output_files_that_cannot_be_written(tmp_path):
-    (tmp_path / "file").touch()
-    for path, reason in (
-        (tmp_path / ("x" * 300), "File name too long"),
-        (tmp_path / ("y" * 300) / "file", "File name too long"),
-        (tmp_path / "a\0b", "null (byte|character)"),
-        (tmp_path, "it is a folder"),
-        (tmp_path / "file" / "below", "Not a directory|File exists"),
-    ):
-        with pytest.raises(BadFile, match=rf"cannot be written \(.*({reason})"):
-            check_writable(path)
-        with pytest.raises(BadFile, match="cannot be written"):
-            write_file(path, "x")
-    with pytest.raises(BadFile, match=r"/dev/full: cannot be written \(No space left on device\)"):
-        write_file(Path("/dev/full"), "x")
+    long, file = tmp_path / ("x" * 300), tmp_path / "file"
+    file.touch()
+    for path in (long, long / "file", tmp_path / "a\0b", tmp_path, file / "below"):
+        for write in (check_writable, lambda path: write_file(path, "x")):
+            with pytest.raises(BadFile, match=r"cannot be written \("):
+                write(path)
     check_writable(tmp_path / "new" / "folder" / "file")
 
 
-def test_a_misspelled_command_names_the_closest_one(run_cli):
-    code, out, err = run_cli("trian", "FrozenLake-v1")
-    assert (code, out) == (2, "")
-    assert "'trian'. Did you mean 'train'?" in err
-    assert run_cli()[0] == 2, "without a command, the help is printed"
-
-
-@pytest.mark.parametrize("words", ["--hlep FrozenLake-v1", "FrozenLake-v1 --hlep=3"])
-def test_an_unknown_option_is_named(run_cli, words):
-    code, out, err = run_cli("train", *words.split())
-    assert (code, out) == (2, "")
-    assert "option '--hlep'. Did you mean '--help'?" in err
-
-
-def test_a_missing_argument_is_named(run_cli):
-    code, out, err = run_cli("train", "--steps", "5")
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("", "usage: wanderlust COMMAND"),
+        ("trian FrozenLake-v1", "'trian'. Did you mean 'train'?"),
+        ("train --hlep FrozenLake-v1", "option '--hlep'. Did you mean '--help'?"),
+        ("train FrozenLake-v1 --hlep=3", "option '--hlep'. Did you mean '--help'?"),
+        ("train --steps 5", "ENVIRONMENT"),
+    ],
+)
+def test_unknown_and_missing_words_are_named(run_cli, words, message):
+    code, out, err = run_cli(*words.split())
     assert code == 2
-    assert "ENVIRONMENT" in out + err
+    assert message in out + err
 
 
 def test_every_command_is_in_the_overview(run_cli):
@@ -108,13 +91,3 @@ def test_environment_options(tmp_path):
     for path, reason in ((tmp_path / "pipe.txt", "pipe"), ("x" * 300 + ".txt", "too long"), ("a\0b.txt", "path")):
         with pytest.raises(wl.WanderlustError, match=reason):
             _ = EnvironmentOptions(str(path)).env_options
-
-
-@pytest.mark.parametrize("speed", [1e-320, 1e308])
-def test_watch_at_extreme_speeds(monkeypatch, speed):
-    """A tiny speed would sleep for centuries, a huge one would overflow."""
-    monkeypatch.setattr(player, "MIN_SPEED", 50)
-    console = Console(file=io.StringIO(), force_terminal=True, width=60, height=30)
-    run = player.WatchedRun(wl.make_world("S.A\n\nA = treasure 1\n"), "vv-ucb", steps=5)
-    player.show_live(run, console, speed)
-    assert run.step == 5

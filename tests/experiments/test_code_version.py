@@ -83,39 +83,28 @@ def test_code_without_a_file_is_not_found_again_once_it_is_defined_again(monkeyp
     assert found[0] == found[1] != found[2] == found[3] != ""
 
 
-@pytest.mark.parametrize("as_environment", [False, True])
-def test_a_registered_world_counts_by_the_module_of_its_factory(as_environment, tmp_path, monkeypatch):
+def test_what_is_registered_counts_by_the_module_of_its_factory_or_entry_point(tmp_path, monkeypatch):
     monkeypatch.setattr(registry, "_FACTORIES", dict(registry._FACTORIES))
     monkeypatch.syspath_prepend(tmp_path)
-    name = f"factory_module_{as_environment}"
-    file = tmp_path / f"{name}.py"
+    file = tmp_path / "factory_module.py"
     file.write_text("from wanderlust.worlds.paper_worlds import toy\n\ndef make():\n    return toy()\n")
-    wl.register_world("mine-of-a-module", importlib.import_module(name).make)
-    names = ["mine-of-a-module", "wanderlust/MineOfAModule-v0"] if as_environment else ["mine-of-a-module"]
-    runs = [wl.Run(world=each, explorer="random", kind="environment" if as_environment else "world") for each in names]
+    wl.register_world("mine-of-a-module", importlib.import_module("factory_module").make)
+    spec = gymnasium.envs.registration.EnvSpec("EntryModule-v0", "factory_module:Env")
+    monkeypatch.setitem(gymnasium.registry, "EntryModule-v0", spec)
+    names = ["mine-of-a-module", "wanderlust/MineOfAModule-v0", "EntryModule-v0"]
+    runs = [wl.Run(world=name, explorer="random", kind="environment") for name in names]
+    runs.append(wl.Run(world="mine-of-a-module", explorer="random"))
     before = [run.key for run in runs]
     edit(file)
     assert all(wl.Run.from_json(run.json).key != key for run, key in zip(runs, before, strict=True))
 
 
-def test_a_registered_environment_counts_by_the_module_of_its_entry_point(tmp_path, monkeypatch):
+def test_what_depends_on_names_must_be_files(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / "entry_module.py").write_text("x = 1")
-    spec = gymnasium.envs.registration.EnvSpec("EntryModule-v0", "entry_module:Env")
-    monkeypatch.setitem(gymnasium.registry, "EntryModule-v0", spec)
-    run = wl.Run(world="EntryModule-v0", explorer="random", kind="environment")
-    assert run.code[2] == source_hash("entry_module") != ""
-
-
-@pytest.mark.parametrize(
-    ("text", "named"),
-    [("depends_on = ['gone.csv']", "gone.csv"), ("NAME = 'x'\ndepends_on = [NAME]", "line 2")],
-)
-def test_what_depends_on_names_must_be_files(text, named, tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / "wrongly_declared.py").write_text(text)
-    with pytest.raises(BadFile, match=named):
-        source_hash("wrongly_declared")
+    for text, named in (("depends_on = ['gone.csv']", "gone.csv"), ("NAME = 'x'\ndepends_on = [NAME]", "line 2")):
+        (tmp_path / "wrongly_declared.py").write_text(text)
+        with pytest.raises(BadFile, match=named):
+            source_hash("wrongly_declared")
 
 
 def test_declared_files_are_sent_to_workers_unless_they_are_elsewhere(tmp_path, monkeypatch):

@@ -77,24 +77,6 @@ def test_repeated_kills_do_not_change_the_results(expected, processes, tmp_path)
     assert_same(stored_results(tmp_path), expected)
 
 
-def test_a_failing_run_stops_no_other(tmp_path):
-    bad = [
-        Run(world="atlantis", explorer="random"),
-        Run(world="toy", explorer="vv-ubc"),
-        Run(world="toy", explorer="random", settings={"budgte": 7}),
-        Run(world="toy", explorer="random", settings={"discount": 2}),
-    ]
-    text = io.StringIO()
-    summary = run_all([*bad, *RUNS[:3]], Store(tmp_path), jobs=2, progress=Progress(Console(file=text, width=300)))
-    assert summary.executed == 3
-    assert {failure.run for failure in summary.failures} == set(bad)
-    for failure in summary.failures:
-        assert failure.run.command in str(failure)
-        assert failure.run.command in text.getvalue()
-    assert any("Did you mean 'vv-ucb'" in failure.error for failure in summary.failures)
-    assert stored_results(tmp_path).keys() == set(RUNS[:3])
-
-
 def test_progress_without_a_terminal():
     text = io.StringIO()
     progress = Progress(Console(file=text, width=200))
@@ -103,6 +85,9 @@ def test_progress_without_a_terminal():
         progress.run_finished(RUNS[1])
     assert "2 runs to execute, 1 already stored; 2 at a time" in text.getvalue()
     assert "2 of 2 runs" in text.getvalue()
+    with progress.track(RUNS[:1], 0, stored=0, place="Ray"):
+        pass
+    assert "1 run to execute; no CPU is free at the moment on Ray" in text.getvalue()
     quiet = Progress(Console(file=(output := io.StringIO())), quiet=True)
     with quiet.track(RUNS[:1], 1, stored=0):
         quiet.message("something")

@@ -7,7 +7,7 @@ import pytest
 
 import wanderlust as wl
 from wanderlust.core.errors import InvalidSetting, UnknownName
-from wanderlust.core.planning import optimal_values, policy_value, policy_values, uniform_over_ties
+from wanderlust.core.planning import optimal_values, policy_values, uniform_over_ties
 from wanderlust.experiments.run import Run
 
 pytestmark = pytest.mark.slow
@@ -66,16 +66,6 @@ def test_measures_that_do_not_fit_the_world_are_rejected():
         Run(world="noisy-toy", explorer="random", until="positive-return").train()
     with pytest.raises(UnknownName, match="until"):
         Run(world="toy", explorer="random", until="tomorrow")
-
-
-def test_policy_values_equal_policy_value_for_each_policy():
-    world, random = wl.make_world("noisy-toy"), np.random.default_rng(1)
-    policies = [random.dirichlet(np.ones(4), size=world.n_states) for _ in range(3)]
-    policies += [policies[0], random.integers(4, size=world.n_states)]
-    values = policy_values(world.mdp, policies, 0.99)
-    for policy, v in zip(policies, values, strict=True):
-        np.testing.assert_allclose(v, policy_value(world.mdp, policy, 0.99), rtol=1e-9)
-    assert values[3].tobytes() == values[0].tobytes()
 
 
 def test_a_record_contains_every_policy_once():

@@ -1,7 +1,6 @@
 """Runs and their files: serialization and keys of runs, atomic writes, damaged files."""
 
 import contextlib
-import io
 import os
 import pickle
 import re
@@ -53,9 +52,7 @@ def test_json_and_pickle_preserve_a_run(world_options, changes, seed, preset):
 def test_a_run_is_immutable_and_the_order_of_options_does_not_matter():
     one = Run(world="toy", explorer="random", settings={"budget": 200, "horizon": 5})
     other = Run(explorer="random", settings={"horizon": np.int64(5), "budget": 200}, world="toy")
-    assert one == other
-    assert one.key == other.key
-    assert one.key != Run(world="toy", explorer="random", settings={"budget": 201, "horizon": 5}).key
+    assert (one, one.key) == (other, other.key)
     with pytest.raises(InvalidSetting, match="numbers, strings, lists"):
         Run(world="toy", explorer="random", settings={"budget": object()})
     with pytest.raises(TypeError):
@@ -91,67 +88,35 @@ def test_bad_descriptions_raise_a_clear_error(text, message):
         Run.from_json(text)
 
 
-def test_a_replay_and_a_map_can_be_described():
-    run = Run(
-        world="mine",
-        world_options={"map": "S.T\n\nT = treasure 1"},
-        explorer="random",
-        settings={"replay": {"memory": "window", "capacity": 7}, "budget": 60, "horizon": 9},
-    )
-    assert Run.from_json(run.json).train().visits.sum() == 60
+def test_a_replay_and_a_map_can_be_described_and_success_is_nan_if_the_optimal_return_is_zero():
+    settings = {"replay": {"memory": "window", "capacity": 7}, "budget": 60, "horizon": 9}
+    run = Run(world="mine", world_options={"map": "S.."}, explorer="random", settings=settings)
+    result = Run.from_json(run.json).train()
+    assert (result.visits.sum(), result.discovery) == (60, 100.0)
+    assert np.isnan([result.success, RUN.train(steps=1).success]).all()
     with pytest.raises(UnknownName, match="capacity"):
         Run(world="toy", explorer="random", settings={"replay": {"capcity": 7}}).train()
-
-
-def test_success_is_nan_if_the_optimal_return_is_zero():
-    run = Run(world="mine", world_options={"map": "S.."}, explorer="random", settings={"budget": 60, "horizon": 9})
-    result = run.train()
-    assert np.isnan(result.success)
-    assert result.discovery == 100.0
-    assert np.isnan(RUN.train(steps=1).success)
 
 
 def same(one: Result, other: Result) -> bool:
     return all(a.dtype == b.dtype and np.array_equal(a, b) for a, b in zip(one, other, strict=True))
 
 
-def test_load_returns_what_was_saved(store, result):
-    path = store.save(RUN, result, 1.5)
-    stored = store.load(RUN)
-    assert stored.run == RUN
-    assert same(stored.result, result)
-    assert stored.metadata["seconds"] == 1.5
-    assert {"wanderlust", "python", "numpy", "numba", "machine", "finished"} <= stored.metadata.keys()
-    assert [each.name for each in store.packs.iterdir()] == [path.name]
-    assert os.stat(path).st_mode & 0o444
-
-
-def cut(path):
-    path.write_bytes(path.read_bytes()[:-100])
-
-
-def flip(path):
-    data = bytearray(path.read_bytes())
+def flipped(contents):
     # Several bytes: a single one may be a time in the header of a part, which means nothing.
-    for i in range(len(data) // 2 - 32, len(data) // 2 + 32):
-        data[i] ^= 0xFF
-    path.write_bytes(bytes(data))
+    middle = slice(len(contents) // 2 - 32, len(contents) // 2 + 32)
+    return contents[: middle.start] + bytes(byte ^ 0xFF for byte in contents[middle]) + contents[middle.stop :]
 
 
-def overwrite(path):
-    path.write_text("a shopping list")
-
-
-def empty(path):
-    path.write_bytes(b"")
-
-
-@pytest.mark.parametrize(("damage", "count"), [(cut, 5), (flip, 1), (flip, 5), (overwrite, 1), (empty, 5)])
-def test_the_runs_of_a_damaged_pack_are_repeated(store, damage, count):
+@pytest.mark.parametrize(
+    ("damaged", "count"),
+    [(lambda contents: contents[:-100], 5), (flipped, 1), (flipped, 5), (lambda _: b"a list", 1), (lambda _: b"", 5)],
+)
+def test_the_runs_of_a_damaged_pack_are_repeated(store, damaged, count):
     runs = runs_of(count)
     store.add(sealed(runs))
     (pack,) = store.packs.glob("*.zip")
-    damage(pack)
+    pack.write_bytes(damaged(pack.read_bytes()))
     problems = []
     readable = list(Store(store.folder).load_all(problems))
     assert len(readable) < count
@@ -185,24 +150,17 @@ def test_an_index_may_not_name_places_outside_of_the_file(store):
         read_pack(pack)
 
 
-def pickled(contents):
-    np.savez(file := io.BytesIO(), about=np.array([{"format": 1}], dtype=object))
-    return file.getvalue()
-
-
-def another_run(contents):
-    other = Run(world="toy", explorer="random", settings={"budget": 50})
-    return seal(other, other.train(), 0.0).contents
-
-
-def another_kind(contents):
-    return archive_bytes({"format": 3, "explorer": "vv-ucb"}, {"q": np.zeros(3)})
-
-
-@pytest.mark.parametrize("forge", [pickled, another_run, another_kind, lambda _: b"a shopping list"])
-def test_an_archive_of_something_else_is_not_a_result(store, result, forge):
+@pytest.mark.parametrize(
+    "forged",
+    [
+        lambda: sealed(runs_of(1))[0].contents,
+        lambda: archive_bytes({"format": 3, "explorer": "vv-ucb"}, {"q": np.zeros(3)}),
+        lambda: b"a shopping list",
+    ],
+)
+def test_an_archive_of_something_else_is_not_a_result(store, result, forged):
     """The pack itself is intact."""
-    write_pack(store.packs, [(entry := seal(RUN, result, 0.0))._replace(contents=forge(entry.contents))])
+    write_pack(store.packs, [seal(RUN, result, 0.0)._replace(contents=forged())])
     problems = []
     assert list(store.load_all(problems)) == []
     assert RUN.key in problems[0]
@@ -248,16 +206,6 @@ def test_unfinished_files_are_not_results_and_stale_ones_are_deleted(store):
     assert fresh.exists()
     assert not stale.exists()
     assert list(store.load_all([])) == []
-
-
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="no folder is read-only to this user")
-def test_a_read_only_folder_raises_a_clear_error(store):
-    store.packs.chmod(0o555)
-    try:
-        with pytest.raises(CannotWrite, match="cannot be written there"):
-            run_all([RUN], store, jobs=1)
-    finally:
-        store.packs.chmod(0o755)
 
 
 @contextlib.contextmanager
@@ -318,11 +266,14 @@ def test_results_that_arrive_together_are_one_pack(store):
     runs = runs_of(6)
     entries = sealed(runs)
     store.add(entries)
-    assert packs_in(store) == 1
+    (pack,) = store.packs.iterdir()
+    assert pack.stat().st_mode & 0o444
     for run, entry in zip(runs, entries, strict=True):
-        assert same(store.load(run).result, run.train())
-        assert store.load(run).metadata["seconds"] == 0.25
-        with zipfile.ZipFile(next(store.packs.glob("*.zip"))) as archive:
+        stored = store.load(run)
+        assert (stored.run, stored.metadata["seconds"]) == (run, 0.25)
+        assert same(stored.result, run.train())
+        assert {"wanderlust", "python", "numpy", "numba", "machine", "finished"} <= stored.metadata.keys()
+        with zipfile.ZipFile(pack) as archive:
             assert archive.read(f"{run.key}.npz") == entry.contents
             assert archive.testzip() is None
     store.add(sealed(runs_of(1, first=6)))
@@ -342,9 +293,7 @@ def test_runs_that_arrive_one_by_one_are_merged(store, monkeypatch):
     for entry in sealed(runs):
         store.add([entry])
     assert packs_in(store) < 20
-    problems = []
-    assert {each.run for each in Store(store.folder).load_all(problems)} == set(runs)
-    assert problems == []
+    assert {each.run for each in Store(store.folder).load_all([])} == set(runs)
 
 
 def test_small_packs_are_merged_and_readers_follow(store, small_packs):

@@ -3,8 +3,6 @@
 import io
 import json
 import re
-import sys
-from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -18,6 +16,7 @@ from wanderlust.core.errors import InvalidSetting, UnknownName, WanderlustError
 from wanderlust.experiments.execute import driver
 from wanderlust.experiments.execute import progress as status
 from wanderlust.experiments.execute.driver import run_all
+from wanderlust.experiments.execute.progress import Progress
 from wanderlust.experiments.report.figures import as_files
 from wanderlust.experiments.report.sweep_report import sweep_report
 from wanderlust.experiments.run import Run
@@ -80,14 +79,9 @@ def test_a_file_the_command_line_and_python_give_the_same_sweep(toml):
     assert from_file.runs == from_options(words).runs == from_python.runs
     # The random explorer has neither option: one setting per world.
     assert len(from_file.runs) == 2 * (4 + 1) + 2 * (2 + 1)
-
-
-def test_a_sweep_equals_its_copy():
     sweep = wl.Sweep(worlds="toy", explorers={"vv-ucb": {"kappa": np.array([0.1, 1.0])}}, seeds=range(3))
     copy = wl.Sweep.from_description(json.loads(sweep.json))
-    assert copy == sweep
-    assert hash(copy) == hash(sweep)
-    assert copy.runs == sweep.runs
+    assert (copy, hash(copy), copy.runs) == (sweep, hash(sweep), sweep.runs)
     assert sweep.name.startswith("sweep-")
 
 
@@ -133,15 +127,16 @@ def test_environments_and_maps(tmp_path):
     assert lakes[0].episodes == 2
 
 
-def test_ranges():
-    assert values_of((), {"from": 1, "to": 9, "step": 2}) == [1, 3, 5, 7, 9]
-    assert values_of((), {"from": 0, "to": 0.3, "step": 0.1}) == [0, 0.1, 0.2, 0.3]
-    assert values_of((), {"from": 0.1, "to": 10, "count": 3, "scale": "log"}) == [0.1, 1, 10]
-    assert values_of((), [[0, 1]]) == [[0, 1]]
-    assert read_values("3..6") == [3, 4, 5, 6]
-    assert read_values("full,none") == ["full", "none"]
-    assert read_values("[0,1]") == [[0, 1]]
-    assert read_values("true") == [True]
+@pytest.mark.parametrize(
+    ("given", "values"),
+    [
+        ({"from": 1, "to": 9, "step": 2}, [1, 3, 5, 7, 9]), ({"from": 0, "to": 0.3, "step": 0.1}, [0, 0.1, 0.2, 0.3]),
+        ({"from": 0.1, "to": 10, "count": 3, "scale": "log"}, [0.1, 1, 10]), ([[0, 1]], [[0, 1]]),
+        ("3..6", [3, 4, 5, 6]), ("full,none", ["full", "none"]), ("[0,1]", [[0, 1]]), ("true", [True]),
+    ],
+)  # fmt: skip
+def test_ranges_and_lists(given, values):
+    assert (read_values(given) if isinstance(given, str) else values_of((), given)) == values
 
 
 @pytest.mark.parametrize(
@@ -174,38 +169,31 @@ def test_errors_name_the_key(toml, old, new, message):
         toml(DESCRIPTION.replace(old, new))
 
 
-def test_errors_of_zipped_groups_environments_and_exclusions():
-    with pytest.raises(InvalidSetting, match=r"zip\.0\.world: unknown world 'tyo'"):
-        wl.Sweep(explorers="random", zip=[{"world": ["toy", "tyo"]}]).plan()
-    with pytest.raises(InvalidSetting, match=r"zip\.0\.explorer: unknown explorer 'randm'"):
-        wl.Sweep(worlds="toy", zip=[{"explorer": ["ucb1", "randm"]}]).plan()
-    with pytest.raises(InvalidSetting, match=r"environments: runs in environments need the setting 'steps'"):
-        wl.Sweep(environments="FrozenLake-v1", explorers="random").plan()
-    with pytest.raises(InvalidSetting, match=r"until: only runs in worlds have the field 'until'"):
-        wl.Sweep(environments="FrozenLake-v1", explorers="random", settings={"steps": 9}, until="budget").plan()
-    with pytest.raises(InvalidSetting, match="every combination is excluded"):
-        _ = wl.Sweep(worlds="toy", explorers="random", exclude=[{"world": "toy"}]).runs
-    # It is taken for an option of the environment, which the environment refuses.
-    misspelt = wl.Sweep(environments="FrozenLake-v1", explorers="vv-ucb", settings={"steps": 9, "kapa": [0.1, 1]})
-    with pytest.raises(InvalidSetting, match=r"environments\.FrozenLake-v1: .*kapa.*unknown name in settings"):
-        misspelt.check_environments()
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"worlds": (), "zip": [{"world": ["toy", "tyo"]}]}, r"zip\.0\.world: unknown world 'tyo'"),
+        ({"explorers": (), "zip": [{"explorer": ["ucb1", "randm"]}]}, r"zip\.0\.explorer: .* 'randm'"),
+        ({"worlds": (), "environments": "FrozenLake-v1", "settings": {}}, "environments: .* need the setting 'steps'"),
+        ({"worlds": (), "environments": "FrozenLake-v1", "until": "budget"}, "until: only runs in worlds"),
+        ({"exclude": [{"world": "toy"}]}, "every combination is excluded"),
+        ({"presets": ["as_written", "adaptive"]}, "presets: preset 'adaptive' .* environments only.*toy"),
+        # It is taken for an option of the environment, which the environment refuses.
+        ({"worlds": (), "environments": "FrozenLake-v1", "settings": {"steps": 9, "kapa": 1}},
+         r"environments\.FrozenLake-v1: .*kapa.*unknown name in settings"),
+    ],
+)  # fmt: skip
+def test_errors_of_what_does_not_fit_together(fields, message):
+    with pytest.raises(InvalidSetting, match=message):
+        wl.Sweep(**{"worlds": "toy", "explorers": "vv-ucb", "settings": {"steps": 9}, **fields}).check_environments()
 
 
 def test_presets_of_worlds_and_environments():
-    presets = ["as_written", "adaptive"]
-    fields = {"explorers": "vv-ucb", "settings": {"steps": 9}, "seeds": 1, "presets": presets}
-    assert [run.preset for run in wl.Sweep(environments="FrozenLake-v1", **fields).runs] == presets
-    with pytest.raises(InvalidSetting, match=r"presets: preset 'adaptive' is for environments only.*toy"):
-        wl.Sweep(worlds="toy", **fields).plan()
-    both = {"worlds": "toy", "environments": "FrozenLake-v1", **fields}
-    with pytest.raises(InvalidSetting, match=r"presets: preset 'adaptive' is for environments only.*toy"):
-        _ = wl.Sweep(**both).runs
-    runs = wl.Sweep(**both, exclude=[{"world": "toy", "preset": "adaptive"}]).runs
-    assert [(run.kind, run.preset) for run in runs] == [
-        ("world", "as_written"),
-        ("environment", "as_written"),
-        ("environment", "adaptive"),
-    ]
+    fields = {"explorers": "vv-ucb", "settings": {"steps": 9}, "seeds": 1, "presets": ["as_written", "adaptive"]}
+    fields |= {"worlds": "toy", "environments": "FrozenLake-v1"}
+    runs = wl.Sweep(**fields, exclude=[{"world": "toy", "preset": "adaptive"}]).runs
+    presets = [("world", "as_written"), ("environment", "as_written"), ("environment", "adaptive")]
+    assert [(run.kind, run.preset) for run in runs] == presets
 
 
 # --- Execution -------------------------------------------------------------------------------------------
@@ -247,26 +235,18 @@ def test_commands(command, toml, tmp_path):
     assert "best in prison: vv-ucb" in printed
     folder = tmp_path / "results" / "sweeps" / "kappa"
     assert {file.name for file in folder.iterdir()} == {"sweep.json", "table.md", "table.csv", "plot.svg", "curves.svg"}
-    if find_spec("wanderlust_paper"):
-        (tmp_path / "results" / "toy-example").mkdir()
-        (tmp_path / "results" / "toy-example" / "study.json").write_text('{"study": "toy-example", "choices": [{}]}')
     words = ("--formats", "png", "--out", "figures", "--measure", "steps_to_learn")
     code, printed = command("report", "results", *words)
     assert (code, "steps to learn" in printed) == (0, True), printed
     assert [file.name for file in (tmp_path / "figures" / "sweeps" / "kappa").glob("plot.*")] == ["plot.png"]
-    if find_spec("wanderlust_paper"):
-        suffixes = {file.suffix for file in (tmp_path / "figures" / "toy-example").iterdir()}
-        assert suffixes == {".png", ".md", ".csv", ".json"}
-    code, printed = command(
-        "results", "results", "--where", 'world=="prison" and kappa>=1', "--columns", "kappa", "success"
-    )
+    words = ("--where", 'world=="prison" and kappa>=1', "--columns", "kappa", "success", "--sort", "success")
+    code, printed = command("results", "results", *words)
     assert (code, "4 of 16 stored runs" in printed) == (0, True)
     assert command("results", "results", "--to", "all.csv")[0] == 0
     assert len((tmp_path / "all.csv").read_text().splitlines()) == 17
-    code, printed = command("sweep", "sweep.toml", "--world", "toy")
-    assert (code, "not both" in printed) == (2, True)
-    code, printed = command("sweep", "sweep.toml", "--on", "mars")
-    assert (code, "'ray://HOST:PORT', got 'mars'" in printed) == (2, True)
+    for words, message in ((("--world", "toy"), "not both"), (("--on", "mars"), "'ray://HOST:PORT', got 'mars'")):
+        code, printed = command("sweep", "sweep.toml", *words)
+        assert (code, message in printed) == (2, True)
 
 
 def test_results_of_one_sweep_and_of_the_current_code(tmp_path, command):
@@ -275,8 +255,9 @@ def test_results_of_one_sweep_and_of_the_current_code(tmp_path, command):
     for sweep in runs.values():
         sweep.run(tmp_path, quiet=True)
     for name, sweep in runs.items():
-        code, printed = command("results", str(tmp_path), "--sweep", name)
-        assert (code, f"{len(sweep.runs)} of {len(sweep.runs)} stored run" in printed) == (0, True), printed
+        for more in ((), ("--all-versions",)):
+            code, printed = command("results", str(tmp_path), "--sweep", name, *more)
+            assert (code, f"{len(sweep.runs)} of {len(sweep.runs)} stored run" in printed) == (0, True), printed
     assert command("results", str(tmp_path), "--sweep", "three")[0] == 2
     line = next(Store(tmp_path).lines([]))
     old, new = ({**line, "key": key, "finished": "2999"} for key in ("old", "new"))
@@ -284,31 +265,13 @@ def test_results_of_one_sweep_and_of_the_current_code(tmp_path, command):
     assert superseded([new, old]) == {"old"}
 
 
-def test_a_report_needs_no_code_of_the_explorers(tmp_path, monkeypatch, command):
-    """A report needs none of the modules that its runs used, and imports none of them."""
-    source = "from typing import NamedTuple\nclass Own(NamedTuple):\n    x: float\n    @classmethod\n"
-    source += "    def configure(cls, problem, *, x: float = 1.0):\n        return cls(float(x))\n"
-    (tmp_path / "sweep_explorer.py").write_text(source)
-    monkeypatch.syspath_prepend(tmp_path)
-    sweep = wl.Sweep(worlds="toy", explorers="sweep_explorer:Own", settings={"steps": 20, "x": [1, 2]}, seeds=2)
-    assert len(sweep.run("results", jobs=1, quiet=True)) == 4
-    (tmp_path / "sweep_explorer.py").unlink()
-    sys.modules.pop("sweep_explorer")
-    monkeypatch.undo()
-    monkeypatch.chdir(tmp_path)
-    code, printed = command("report", "results")
-    assert (code, "4 of 4 runs stored" in printed) == (0, True)
-
-
-def test_a_report_prints_the_best_settings_of_every_world(tmp_path):
-    kappas = [round(0.1 * i, 1) for i in range(25)]
-    sweep = wl.Sweep(worlds=["toy", "prison"], explorers="ucb1", settings={"steps": 20, "kappa": kappas}, seeds=1)
+def test_a_report_of_many_settings_prints_the_best_one(tmp_path):
+    settings = {"steps": 300, "kappa": {"from": 0, "to": 4, "count": 50}}
+    sweep = wl.Sweep(worlds="prison", explorers="ucb1", settings=settings, seeds=1)
     sweep.run(tmp_path, quiet=True)
-    console = Console(width=150, record=True, file=io.StringIO())
-    console.print(sweep_report(sweep, Store(tmp_path), []).renderables[0])
-    text = console.export_text()
-    assert "50 of 50 runs stored. 40 of 50 settings are shown, the best ones of each world." in " ".join(text.split())
-    assert (text.count("│ toy"), text.count("│ prison")) == (20, 20)
+    first, best, *_ = sweep_report(sweep, Store(tmp_path), []).renderables
+    assert "50 of 50 runs stored. The table of its 50 settings is in table.md" in first.plain
+    assert best.plain.startswith("best in prison: ucb1, kappa=")
 
 
 def test_settings_are_compared_within_a_world_and_its_options(tmp_path):
@@ -372,9 +335,8 @@ def test_figures(tmp_path, swept):
     sweep.run(tmp_path, quiet=True)
     report = sweep_report(sweep, Store(tmp_path), [])
     figure = report.figures["plot"]()
-    # Over kappa, or over the explorers; a panel for each world, of two numbers one for each explorer, too.
-    assert {axes.get_xlabel() for axes in figure.axes} == {"kappa" if swept else "explorer"}
-    assert len(figure.axes) == (4 if len(swept) > 1 else 2)
+    # Over kappa, or over the explorers; a panel for each world.
+    assert [axes.get_xlabel() for axes in figure.axes] == ["kappa" if swept else "explorer"] * 2
     files = as_files(report.figures["plot"], ("png", "svg"))
     assert files["png"] == as_files(report.figures["plot"], ("png",))["png"]
     assert len(files["svg"]) > 5000
@@ -385,39 +347,30 @@ def faulty(name, seed=0):
     return Run(kind="environment", world=f"sweep_faults:{name}", explorer="random", seed=seed, settings={"steps": 50})
 
 
-def check_failures(summary, reasons):
-    assert {failure.run.world.partition(":")[2] for failure in summary.failures} == set(reasons)
-    for failure in summary.failures:
-        assert reasons[failure.run.world.partition(":")[2]] in failure.error
-
-
 REASONS = {"leaves": "SystemExit: 4", "raises": "out of order", "hungry": "more memory than there is"}
+EXITS = {"exits": "ended with exit code 3. This happened 2 times", "hangs": "limit of 3 s"}
 
 
-def test_threads_outlive_every_end_of_user_code(tmp_path, monkeypatch):
-    (tmp_path / "sweep_faults.py").write_text(FAULTS)
-    monkeypatch.syspath_prepend(tmp_path)
-    good = Run(world="toy", explorer="random", settings={"steps": 50})
-    summary = run_all([*map(faulty, REASONS), good], Store(tmp_path), jobs=2, processes=False)
-    assert summary.executed == 1
-    check_failures(summary, REASONS)
-
-
-def test_processes_outlive_runs_that_exit_and_runs_that_hang(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("reasons", "options"), [(REASONS, {"processes": False}), (REASONS | EXITS, {"time_limit": 3})], ids=["threads", ""]
+)
+def test_every_end_of_user_code_ends_only_its_run(tmp_path, monkeypatch, reasons, options):
+    """In a process, also one that exits or hangs."""
     monkeypatch.setattr(driver, "MAX_TRIES", 2)
     (tmp_path / "sweep_faults.py").write_text(FAULTS)
     monkeypatch.syspath_prepend(tmp_path)
-    exits = {"exits": "ended with exit code 3. This happened 2 times", "hangs": "limit of 3 s"}
-    bad = [faulty(name) for name in (*exits, *REASONS)]
-    good = [Run(world="toy", explorer="random", seed=seed, settings={"steps": 50}) for seed in range(3)]
-    store = Store(tmp_path)
-    summary = run_all([*bad, *good], store, jobs=2, time_limit=3, name="faults")
+    bad = {faulty(name): reason for name, reason in reasons.items()}
+    bad |= {Run(world="toy", explorer="vv-ubc"): "'vv-ucb'", Run(world="atlantis", explorer="random"): "'atlantis'"}
+    good = [Run(world=world, explorer="random", settings={"steps": 50}) for world in ("toy", "prison", "noisy-toy")]
+    progress = Progress(Console(file=(text := io.StringIO()), width=300))
+    summary = run_all([*bad, *good], store := Store(tmp_path), jobs=2, name="faults", progress=progress, **options)
     assert summary.executed == len(good)
-    check_failures(summary, REASONS | exits)
+    assert all(run.command in text.getvalue() for run in bad)
+    assert {failure.run for failure in summary.failures} == set(bad)
+    assert all(bad[failure.run] in failure.error for failure in summary.failures)
     (state,) = status.read_all(store, [])
-    assert (state.total, state.done, state.failed, state.active) == (8, 3, 5, False)
-    listed = status.failures(tmp_path)
-    assert {entry["repeat"] for entry in listed} == {run.command for run in bad}
+    assert (state.total, state.done, state.failed, state.active) == (3 + len(bad), 3, len(bad), False)
+    assert {entry["repeat"] for entry in status.failures(tmp_path)} == {run.command for run in bad}
 
 
 # Not in the first step of the driver's main thread, which compiles and can be interrupted.

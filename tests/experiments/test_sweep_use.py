@@ -45,8 +45,8 @@ def test_the_commit_of_the_code_and_the_removal_of_results_of_earlier_code(tmp_p
     commit = git(tmp_path, "rev-parse", "HEAD")[:12]
     for text in (LAKE, LAKE + "# edited\n"):
         code.write_text(text)
-        words = ("--explorer", "random", "--set", "steps=50", "--seeds", "2", "--jobs", "1")
-        processes.command(tmp_path, "sweep", "--environment", "lake_of_a_lab:lake", *words)
+        words = "sweep --environment lake_of_a_lab:lake --explorer random --set steps=50 --seeds 2 --jobs 1"
+        processes.command(tmp_path, *words.split())
     old_and_new = rows_of(processes, tmp_path, "--all-versions")
     assert {(row["numpy"], row["numba"]) for row in old_and_new} == {(np.__version__, numba_version())}
     assert ({row["host"] for row in old_and_new}, len({row["code"] for row in old_and_new})) == ({platform.node()}, 2)
@@ -63,6 +63,7 @@ def test_the_commit_of_the_code_and_the_removal_of_results_of_earlier_code(tmp_p
     code.unlink()
     listed = processes.command(tmp_path, "results", "results")
     assert "2 of the results below are of other code than the present one" in listed
+    assert "2 of 2 runs stored" in processes.command(tmp_path, "report", "results", "--formats", "svg")
     assert "nothing to remove" in processes.command(tmp_path, "clean", "results"), "the only results of a run stay"
 
 
@@ -111,20 +112,8 @@ def cave():
 def test_the_traceback_of_user_code_is_kept_and_a_debugger_opens_there(tmp_path, run_cli, processes, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "cave_of_a_lab.py").write_text(CAVE)
-    sweep = (
-        "sweep",
-        "--environment",
-        "cave_of_a_lab:cave",
-        "--explorer",
-        "random",
-        "--set",
-        "steps=9",
-        "--seeds",
-        "2",
-        "--jobs",
-        "1",
-    )
-    code, _, printed = run_cli(*sweep)
+    sweep = "sweep --environment cave_of_a_lab:cave --explorer random --set steps=9 --seeds 2 --jobs 1"
+    code, _, printed = run_cli(*sweep.split())
     assert (code, printed.count("  repeat: "), printed.count("return treasures[depth]")) == (1, 1, 1), printed
     short = run_cli.succeeds("status", "results")
     assert ("failed, 2 runs" in short, "return treasures[depth]" in short) == (True, False)
@@ -139,7 +128,7 @@ def test_the_traceback_of_user_code_is_kept_and_a_debugger_opens_there(tmp_path,
     code = f"import sys; sys.stdin = open('typed'); sys.argv = {['wanderlust', 'run', key, *allowed, '--debug']!r}\n"
     code, printed, _ = processes.run(tmp_path, f"{code}import wanderlust.cli.main as m; m.main()")
     assert (code, "(4, [1, 2, 3])" in printed) == (1, True), printed
-    assert "2 runs skipped" in run_cli(*sweep, "--skip-failed")[2]
+    assert "2 runs skipped" in run_cli(*sweep.split(), "--skip-failed")[2]
     assert "failed, 2 runs" in run_cli.succeeds("status", "results"), "they stay in the list"
 
 

@@ -7,12 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wanderlust.experiments.statistics import (
-    Interval,
-    Percent,
-    paper_percent,
-    standard_error_of_difference,
-)
+from wanderlust.experiments.statistics import Interval, Percent, paper_percent
 from wanderlust_paper import claims as claim_rules
 from wanderlust_paper.claims import REASON, check_all, claim_of, exact_claim, sensitivity, summary
 from wanderlust_paper.reports import recap_tables
@@ -35,7 +30,7 @@ def test_the_tolerance_is_2_58_standard_errors_and_half_a_point():
 
 @given(st.floats(0, 100), st.floats(0, 100), st.integers(1, 500))
 def test_with_equal_numbers_of_seeds_the_error_is_that_of_independent_means(ci, other_ci, seeds):
-    error = standard_error_of_difference(Percent(0, ci), Percent(0, other_ci), (seeds, seeds))
+    error = recap_tables.standard_error_of_difference(Percent(0, ci), Percent(0, other_ci), (seeds, seeds))
     assert error == pytest.approx(math.hypot(ci, other_ci) / 2)
 
 

@@ -9,7 +9,8 @@ import pytest
 
 import wanderlust as wl
 from paper_tools import run_study
-from wanderlust.experiments.run import Run, evenness
+from wanderlust.experiments.run import Run
+from wanderlust_paper.figures.maps import evenness
 from wanderlust_paper.registry import StudySelection, find_study
 from wanderlust_paper.studies import deep_sea_ensembles
 from wanderlust_paper.studies.example_worlds import attempts

@@ -56,19 +56,16 @@ RECURSIVE: list = []
 RECURSIVE.append(RECURSIVE)
 ODD_VALUES = [
     None, True, False, np.True_, 0, 1, 2, 3, -1, 4, 5, 100, 10**9, 10**12, 2**31, 2**63, 2**64, 2**70, 10**400,
-    10**5000,
-    -(10**400), 0.0, -0.0, 0.5, 1.0, 1.5, 1e3, -1e-300, 1e-320, 1e300, math.nan, math.inf, -math.inf, 1j,
+    10**5000, -(10**400), 0.0, -0.0, 0.5, 1.0, 1.5, 1e3, -1e-300, 1e-320, 1e300, math.nan, math.inf, -math.inf, 1j,
     np.int8(3), np.int16(2000), np.uint64(2**64 - 1), np.float32(0.1), np.float64("nan"), np.longdouble(0.5),
     np.complex64(1), np.array(3), np.array(0.5), np.array([1]), np.array([0.2, 0.8]), np.zeros((2, 3)), np.zeros(0),
     np.array(["a"]), np.array(None), np.datetime64("2020-01-01"), np.ma.masked, np.str_("full"),
     Fraction(1, 2), Fraction(4), Fraction(10**400, 3), Decimal("0.5"), Decimal("7"), Decimal("sNaN"),
     Decimal("1e99999"),
-    "", " ", "0.9", "full", "none", "toy", "vv-ucb", "ucb1", "as_written", "a\0b", "\ud800", "x" * 300, "[/b]",
-    "é", "\n",
-    "S.A\n\nA = treasure 1\n", "nowhere.txt", "a\0b.toml", "FrozenLake-v1", ":", "math:pi", "info:", "hash", b"toy",
-    [], [1, 2], [[1], [2, 3]], [None], (0, 1), (1, 0), (0.9, 0.05, 0.05), {}, {"a": 1}, {0: (0, 1)}, set(),
-    frozenset([1]),
-    RECURSIVE, range(3), slice(1), object(), int, dict, len, NotANumber(), Path("nowhere.txt"), Path(),
+    "", " ", "0.9", "full", "none", "toy", "vv-ucb", "ucb1", "as_written", "a\0b", "\ud800", "x" * 300, "[/b]", "é",
+    "\n", "S.A\n\nA = treasure 1\n", "nowhere.txt", "a\0b.toml", "FrozenLake-v1", ":", "math:pi", "info:", "hash",
+    b"toy", [], [1, 2], [[1], [2, 3]], [None], (0, 1), (1, 0), (0.9, 0.05, 0.05), {}, {"a": 1}, {0: (0, 1)}, set(),
+    frozenset([1]), RECURSIVE, range(3), slice(1), object(), int, dict, len, NotANumber(), Path("nowhere.txt"), Path(),
     wl.Replay("none"), wl.Settings(horizon=7), ..., NotImplemented, ValueError("x"),
 ]  # fmt: skip
 odd = st.sampled_from(ODD_VALUES)
@@ -93,11 +90,9 @@ def fails_well(call, *arguments, of=None, **options):
 # --- Maps ------------------------------------------------------------------------------------------
 
 WORDS = [
-    "treasure", "penalty", "reward", "puddle", "prison", "floor", "start", "wall", "enter", "left", "right",
-    "up", "down",
-    "yes", "no", "true", "1", "-1", "0.5", "1e400", "nan", "-inf", "9" * 5000, "0x10", "1_000", "1e-400", "\0",
-    "=", ";",
-    "''", '"', "[", "]", "{", "}", "\ud800", "é", "\u2028", "\x1c", "",
+    "treasure", "penalty", "reward", "puddle", "prison", "floor", "start", "wall", "enter", "left", "right", "up",
+    "down", "yes", "no", "true", "1", "-1", "0.5", "1e400", "nan", "-inf", "9" * 5000, "0x10", "1_000", "1e-400", "\0",
+    "=", ";", "''", '"', "[", "]", "{", "}", "\ud800", "é", "\u2028", "\x1c", "",
 ]  # fmt: skip
 KEYS = [
     "A", "B", "c", "S", "#", "name", "step", "escape", "treasures_end", "horizon", "long_horizon", "budget",
@@ -298,21 +293,12 @@ def new_environment():
 
 
 NEW = {
-    "Agent": new_agent,
-    "Explorer": lambda: wl.Explorer("vv-ucb", **SIZES),
-    "History": train,
-    "Problem": lambda: wl.Settings().problem(4, (0, 1)),
-    "Record": train,
-    "Replay": wl.Replay,
-    "Run": lambda: wl.Run(**RUN),
-    "Session": lambda: wl.Session("toy", "random", **SHORT),
-    "Settings": wl.Settings,
-    "Store": lambda: wl.Store("store"),
-    "Sweep": lambda: wl.Sweep(**SWEEP),
-    "Tabular": new_environment,
-    "TrainingLoop": trained,
+    "Agent": new_agent, "Explorer": lambda: wl.Explorer("vv-ucb", **SIZES), "History": train, "Record": train,
+    "Problem": lambda: wl.Settings().problem(4, (0, 1)), "Replay": wl.Replay, "Run": lambda: wl.Run(**RUN),
+    "Session": lambda: wl.Session("toy", "random", **SHORT), "Settings": wl.Settings, "Tabular": new_environment,
+    "Store": lambda: wl.Store("store"), "Sweep": lambda: wl.Sweep(**SWEEP), "TrainingLoop": trained,
     "World": lambda: TOY_WORLD,
-}
+}  # fmt: skip
 """Class -> an object of it."""
 VALID = {
     "action": 0, "bits": 8, "budget": 100, "code": ("a", "b"), "counts_itself": True, "decay": 0.9, "discount": 0.9,
@@ -471,36 +457,16 @@ def test_worlds_with_odd_parts(name, value):
 
 # --- Command lines ---------------------------------------------------------------------------------
 
-COMMANDS = [
-    "compare", "diagnose", "explain", "explorers", "report", "reproduce", "results", "run", "train", "watch", "worlds"
-]  # fmt: skip
-UNKNOWN_COMMANDS = ["nonsense", ""]
 ARGUMENTS = [
-    "toy", "prison", "my[/b].txt", "map.txt", "map.toml", "agent.npz", "foreign.npz", "empty.npz", "folder",
-    "pipe", "--help",
-    "x" * 300, "x" * 300 + ".txt", "missing/file.txt", "", " ", "-", "--", "-1", "0", "3", "1e3", "nan",
-    "9" * 5000, "a\0b",
-    "\ud800", "é", "[/b]", "[bold", "toy:x", ":", "info:x", "hash", "a=b", "=", "kappa=1", "kappa=nan",
-    "horizon=1e400",
-    "depth=" + "9" * 5000, "slips=[1]", "map=S.", "steps=3", "--state", "--seed", "--steps", "--explorer",
-    "--index", "--speed",
-    "--json", "--set", "--env", "--bins", "--bounds", "--key", "--video", "--plot", "--save", "--quiet",
-    "--nonsense", "1=-3,3",
-    "1=a,b", "²=1,2", "9" * 5000 + "=1,2", "vv-ucb", "ucb1", "math:pi",
+    "toy", "map.txt", "map.toml", "agent.npz", "folder", "pipe", "--help", "x" * 300, "x" * 300 + ".txt", "", " ", "-",
+    "--", "-1", "0", "1e3", "nan", "9" * 5000, "a\0b", "\ud800", "é", "[/b]", "toy:x", ":", "hash", "a=b", "=",
+    "kappa=nan", "horizon=1e400", "depth=" + "9" * 5000, "slips=[1]", "map=S.", "--state", "--seed", "--steps",
+    "--explorer", "--index", "--speed", "--json", "--set", "--env", "--bins", "--bounds", "--key", "--video", "--plot",
+    "--save", "--quiet", "--nonsense", "1=-3,3", "1=a,b", "²=1,2", "9" * 5000 + "=1,2", "ucb1", "math:pi",
 ]  # fmt: skip
-PREFIXES = [
-    ["explain", "agent.npz", "--state", "0"],
-    ["explain", "agent.npz", "--state"],
-    ["explain"],
-    ["watch", "toy", "--steps", "3"],
-    ["watch", "map.txt", "--steps", "3", "--env"],
-    ["watch"],
-    ["train", "toy", "--steps", "3", "--quiet", "--set"],
-    ["train", "map.txt", "--steps", "3", "--quiet", "--bounds"],
-    ["train", "--steps", "3", "--quiet"],
-    ["worlds"],
-    ["explorers"],
-]
+PREFIXES = ["explain agent.npz --state 0", "explain agent.npz --state", "explain", "watch map.txt --steps 3 --env",
+            "watch", "train toy --steps 3 --quiet --set", "train map.txt --steps 3 --quiet --bounds", "worlds",
+            "explorers", "report", "results", "run"]  # fmt: skip
 """Beginnings of command lines that do little work."""
 
 
@@ -509,53 +475,33 @@ def files(tmp_path_factory):
     """A folder with an agent, maps, and files that are neither."""
     folder = tmp_path_factory.mktemp("commands")
     new_agent().save(folder / "agent.npz")
-    np.savez(folder / "foreign.npz", weights=np.ones(3))
-    (folder / "empty.npz").write_bytes(b"")
     (folder / "folder").mkdir()
     os.mkfifo(folder / "pipe")
-    for name in ("map.txt", "my[/b].txt"):
-        (folder / name).parent.mkdir(exist_ok=True)
-        (folder / name).write_text("S.A\n\nA = treasure 1\n")
+    (folder / "map.txt").write_text("S.A\n\nA = treasure 1\n")
     (folder / "map.toml").write_text(TOML_MAPS[0])
     return folder
 
 
-def run_command(arguments, files):
-    """Run a command line in this process; return its exit code and what it wrote to standard error."""
-    out, err = io.TextIOWrapper(io.BytesIO(), "utf-8", "backslashreplace"), io.StringIO()
+@given(st.sampled_from(PREFIXES), st.lists(st.sampled_from(ARGUMENTS), max_size=3))
+@example("explain", ["--help"])
+@example("explain", ["x" * 300, "--state", "0"])
+@example("explain", ["a\0b", "--state", "0"])
+@example("explain", ["pipe", "--state", "0"])
+@example("watch", ["toy", "--steps", "3", "--env", "slips=[1]"])
+@example("train map.txt --steps 3 --quiet --bounds", ["9" * 5000 + "=1,2"])
+def test_command_lines(files, prefix, words):
+    out, err, code = io.TextIOWrapper(io.BytesIO(), "utf-8", "backslashreplace"), io.StringIO(), 0
     with (
         contextlib.chdir(files),
-        mock.patch.object(sys, "argv", ["wanderlust", *arguments]),
+        mock.patch.object(sys, "argv", ["wanderlust", *prefix.split(), *words]),
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),
     ):
         try:
             cli.main()
         except SystemExit as stopped:
-            return stopped.code or 0, err.getvalue()
-    return 0, err.getvalue()
-
-
-@given(st.sampled_from(PREFIXES), st.lists(st.sampled_from(ARGUMENTS), max_size=3))
-@example(["explain", "x" * 300], ["--state", "0"])
-@example(["explain", "a\0b"], ["--state", "0"])
-@example(["explain", "pipe"], ["--state", "0"])
-@example(["explain", "folder"], ["--state", "0"])
-@example(["watch", "x" * 300 + ".txt"], [])
-@example(["watch", "toy", "--steps", "3", "--env"], ["slips=[1]"])
-@example(["train", "map.txt", "--steps", "3", "--quiet", "--bounds"], ["9" * 5000 + "=1,2"])
-def test_command_lines(files, prefix, words):
-    code, message = run_command([*prefix, *words], files)
+            code = stopped.code or 0
+    message = err.getvalue()
     assert "Traceback" not in message
-    if code != 0:
-        assert code == 2, message
-        # The parser of arguments prints a box; any other error is one line.
-        assert "╭" in message or re.fullmatch("wanderlust: [^\n]+\n", message), message
-
-
-@pytest.mark.parametrize("command", [*COMMANDS, *UNKNOWN_COMMANDS])
-@pytest.mark.parametrize("argument", ["--help", "--nonsense", "\ud800"])
-def test_commands_with_help_or_nonsense(files, command, argument):
-    code, message = run_command([command, argument], files)
-    assert "Traceback" not in message
-    assert (code == 0) == (argument == "--help" and command in COMMANDS), message
+    # The parser of arguments prints a box; any other error is one line.
+    assert code == 0 or (code == 2 and ("╭" in message or re.fullmatch("wanderlust: [^\n]+\n", message))), message

@@ -17,17 +17,18 @@ from wanderlust.core.errors import InvalidSetting
 class ExamOptions:
     """The part of the exam to take."""
 
-    families: Annotated[
-        tuple[str, ...] | None,
-        arg(metavar="NAME ...", help="Families of worlds, such as depth slip; all if not given."),
-    ] = None
-    levels: Annotated[OptionalNumbers, arg(help="Levels of difficulty, 1 to 4; all if not given.")] = None
-    seeds: Annotated[int | None, arg(metavar="N", help="Number of seeds per world; 5 if not given.")] = None
-    quick: Annotated[bool, arg(help="Levels 1 and 2 and 2 seeds, unless --levels or --seeds are given.")] = False
-    development: Annotated[
-        bool, arg(help="The worlds for development, on which explorers may be tuned, instead of the held-out ones.")
-    ] = False
-    set: Annotated[Pairs, arg(help="Options of the explorers and settings, such as kappa=0.1 gamma_w=0.9.")] = ()
+    families: Annotated[tuple[str, ...] | None, arg(metavar="NAME ...")] = None
+    """Families of worlds, such as depth slip; all if not given."""
+    levels: OptionalNumbers = None
+    """Levels of difficulty, 1 to 4; all if not given."""
+    seeds: Annotated[int | None, arg(metavar="N")] = None
+    """Number of seeds per world; 5 if not given."""
+    quick: bool = False
+    """Levels 1 and 2 and 2 seeds, unless --levels or --seeds are given."""
+    development: bool = False
+    """The worlds for development, on which explorers may be tuned, instead of the held-out ones."""
+    set: Pairs = ()
+    """Options of the explorers and settings, such as kappa=0.1 gamma_w=0.9."""
 
 
 _WHOLE = ExamOptions()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import arg
 
-from wanderlust.cli.options import AgentExplorer, AgentFile, AgentKey, load_agent, read_value
+from wanderlust.cli.options import AgentExplorer, AgentFile, AgentKey, OptionalNumber, load_agent, read_value
 from wanderlust.core.errors import InvalidObservation, InvalidSetting, WanderlustError, counted, shown
 from wanderlust.core.files import finite_values, shown_path
 
@@ -22,15 +22,9 @@ def explain(
     *,
     state: Annotated[
         str | None,
-        arg(
-            metavar="OBSERVATION",
-            help='The environment\'s observation of the state: 12, [0.1,-0.02], {"position": 3}.',
-        ),
+        arg(metavar="OBSERVATION", help='The environment\'s observation: 12, [0.1,-0.02], {"position": 3}.'),
     ] = None,
-    index: Annotated[
-        int | None,
-        arg(metavar="N", help="Instead of --state: the number of the state, in the order of first visits."),
-    ] = None,
+    index: Annotated[OptionalNumber, arg(help="Instead of --state: the state's number, by first visits.")] = None,
     explorer: AgentExplorer = None,
     key: AgentKey = None,
     json: Annotated[bool, arg(help="Print JSON instead of text.")] = False,

@@ -40,6 +40,8 @@ Number = Annotated[int, arg(metavar="N")]
 OptionalNumber = Annotated[int | None, arg(metavar="N")]
 OptionalNumbers = Annotated[tuple[int, ...] | None, arg(metavar="N ...")]
 Name = Annotated[str, arg(metavar="NAME")]
+Text = Annotated[str, arg(metavar="TEXT")]
+Place = Annotated[str, arg(metavar="PLACE")]
 OptionalName = Annotated[str | None, arg(metavar="NAME")]
 Names = Annotated[tuple[str, ...], arg(metavar="NAME ...")]
 Pairs = Annotated[tuple[str, ...], arg(metavar="NAME=VALUE ...")]
@@ -81,21 +83,16 @@ Quiet = Annotated[bool, arg(help="Print results and errors only.")]
 class ExecutionOptions(Execution):
     """Where and how runs are executed."""
 
-    on: Annotated[
-        str,
-        arg(
-            metavar="PLACE",
-            help="Where runs are executed: local (this machine), ray (the cluster of RAY_ADDRESS, or a new one here), "
-            "or ray://HOST:PORT.",
-        ),
-    ] = "local"
+    on: Place = "local"
+    """Where runs are executed: local (this machine), ray (the cluster of RAY_ADDRESS, or a new one here), or
+    ray://HOST:PORT."""
     jobs: OptionalNumber = None
     time_limit: Annotated[float | None, arg(metavar="SECONDS")] = None
     processes: Suppress[bool | None] = None
     all_in_processes: Annotated[bool, arg(name="processes")] = False
     """Execute all runs in processes; otherwise only those with your own code (module:name)."""
     ray_memory: Annotated[float | None, arg(metavar="GB")] = None
-    fallback: Annotated[str, arg(metavar="PLACE")] = ""
+    fallback: Place = ""
     quiet: Quiet = False
 
     def __post_init__(self) -> None:
@@ -119,14 +116,8 @@ class RunsOptions:
     """Number of training steps of each run."""
     preset: Preset = None
     settings: Settings = ()
-    env_version: Annotated[
-        str,
-        arg(
-            metavar="TEXT",
-            help="Version of a user-defined environment: stored runs of other versions are not used. By default, "
-            "stored runs are used until a file of its code changes.",
-        ),
-    ] = ""
+    env_version: Text = ""
+    """Version of a user-defined environment: stored runs of others are not used. If empty, a hash of its files."""
 
 
 @dataclass(frozen=True)

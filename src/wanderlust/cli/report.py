@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import Positional, arg
 
+from wanderlust.cli.options import Folder, Name, Names, OptionalFolder
 from wanderlust.core.errors import BadFile, check_choice
 
 if TYPE_CHECKING:
@@ -16,28 +17,18 @@ if TYPE_CHECKING:
 
 def report(
     folder: Annotated[
-        Positional[Path],
-        arg(
-            metavar="FOLDER",
-            help="Output folder of `sweep`, `exam`, `reproduce` or `compare`, or one with a summary, runs.csv.gz.",
-        ),
+        Positional[Folder],
+        arg(help="Output folder of `sweep`, `exam`, `reproduce` or `compare`, or one with a summary, runs.csv.gz."),
     ],
     *,
-    out: Annotated[
-        Path | None,
-        arg(metavar="FOLDER", help="Write the reports to this folder, not to the same one."),
-    ] = None,
-    formats: Annotated[
-        tuple[str, ...] | None,
-        arg(metavar="FORMAT ...", help="Formats of the figures: png, svg and pdf; all if not given."),
-    ] = None,
+    out: Annotated[OptionalFolder, arg(help="Write the reports to this folder, not to the same one.")] = None,
+    formats: Annotated[Names, arg(metavar="FORMAT ...", help="Of the figures: png, svg, pdf; all if not given.")] = (),
     quiet: Annotated[bool, arg(help="Print errors only.")] = False,
     measure: Annotated[
-        str,
+        Name,
         arg(
-            metavar="NAME",
             help="What the settings of a sweep are compared by: success, steps_to_learn, discovery, area_under_curve "
-            "or final_return; by default, success, or final_return where the optimum is not known.",
+            "or final_return; by default, success, or final_return where the optimum is not known."
         ),
     ] = "",
 ) -> None:

@@ -43,22 +43,13 @@ def results(
 
     Example: wanderlust results results/ --to runs.parquet --curves
     """
+    from wanderlust.experiments import table
     from wanderlust.experiments.execute.progress import keys_of
     from wanderlust.experiments.report.text_tables import new_console, new_table, print_problems
     from wanderlust.experiments.store import Store
-    from wanderlust.experiments.table import (
-        check_table_file,
-        condition,
-        of_other_code,
-        row_of,
-        row_of_line,
-        same_columns,
-        superseded,
-        write_rows,
-    )
 
     if to is not None:
-        check_table_file(to)
+        table.check_table_file(to)
     elif curves:
         raise InvalidSetting("--curves is for a file: add --to FILE, such as --to runs.parquet.")
     problems: list[str] = []
@@ -70,15 +61,15 @@ def results(
         runs = {text[key] for key in keys & text.keys()}
         old = {line["key"] for line in lines} - keys - {key for key, run in text.items() if run in runs}
     else:
-        old = set() if all_versions else superseded(lines)
+        old = set() if all_versions else table.superseded(lines)
     if curves:
-        found = [row_of(stored, curves=True) for stored in store.load_all(problems)]
+        found = [table.row_of(stored, curves=True) for stored in store.load_all(problems)]
     else:
-        found = [row_of_line(line) for line in lines]
-    rows = same_columns([row for row in found if row["key"] not in old])
+        found = [table.row_of_line(line) for line in lines]
+    rows = table.same_columns([row for row in found if row["key"] not in old])
     if old and not sweep:
         problems.append(f"{counted(len(old), 'result')} of other code left out; --all-versions shows them, too.")
-    if not all_versions and (n := of_other_code(line for line in lines if line["key"] not in old)):
+    if not all_versions and (n := table.of_other_code(line for line in lines if line["key"] not in old)):
         problems.append(
             f"{n:,} of the results below are of other code than the present one, which was edited or is not found "
             "from this folder; there are none of the present code."
@@ -88,12 +79,12 @@ def results(
     for name in (*columns, *([sort] if sort else [])):
         if rows and name not in every and name != "all":
             raise unknown_name("column", name, every)
-    fulfilled = condition(where, every) if where and rows else lambda _: True
+    fulfilled = table.condition(where, every) if where and rows else lambda _: True
     selected = _sorted([row for row in rows if fulfilled(row)], every, sort)
     used = [name for name in every if name not in _HIDDEN and any(row[name] is not None for row in selected)]
     names = every if columns == ("all",) else list(columns) or (used if to is None else every)
     if to is not None:
-        write_rows(to, [{name: row[name] for name in names} for row in selected])
+        table.write_rows(to, [{name: row[name] for name in names} for row in selected])
         print(f"{counted(len(selected), 'run')} written to {to}")
         return
     console = new_console()

@@ -21,10 +21,7 @@ if TYPE_CHECKING:
 def run(
     description: Annotated[
         Positional[str],
-        arg(
-            metavar="JSON|KEY",
-            help="Description of a run, as in reports and error messages, or the key of a stored or failed run.",
-        ),
+        arg(metavar="JSON|KEY", help="A run, as in reports and error messages, or the key of a stored or failed one."),
     ],
     *,
     folder: Annotated[Path, arg(metavar="FOLDER", help="Folder of the run with this key.")] = Path("results"),
@@ -68,11 +65,9 @@ def run(
             raise
         raise WanderlustError(f"the run needs more memory than there is ({error}).") from error
     seconds = time.perf_counter() - start
-    last = (
-        f"{result.returns[-1]:.6g} after {counted(int(result.steps[-1]), 'step')}"
-        if len(result.steps)
-        else "not evaluated"
-    )
+    last = "not evaluated"
+    if len(result.steps):
+        last = f"{result.returns[-1]:.6g} after {counted(int(result.steps[-1]), 'step')}"
     print(f"run        {selected.json}")
     print(f"key        {selected.key}")
     of_optimal = f": {result.success:.2f} % of the optimal return, {float(result.optimal_return):.6g}"

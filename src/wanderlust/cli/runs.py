@@ -100,8 +100,8 @@ def version_note(run: Run) -> str:
     files = {file for module in modules for file in source_files(module).values()}
     if not files:
         return f"Changes of {' and '.join(modules)} cannot be detected; set a version with --env-version."
-    count = "1 file" if len(files) == 1 else f"{len(files)} files"
-    return f"Stored runs are used until the code of {' or '.join(modules)} changes: a hash of {count} identifies it."
+    code, count = " or ".join(modules), counted(len(files), "file")
+    return f"Stored runs are used until the code of {code} changes: a hash of {count} identifies it."
 
 
 def execute_runs(runs: Sequence[Run], folder: Path, execution: ExecutionOptions) -> tuple[Results, int]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from tyro.conf import Positional, arg
 
-from wanderlust.cli.options import Names, OptionalNumber
+from wanderlust.cli.options import Names, OptionalFile, OptionalNumber
 from wanderlust.core.errors import BadFile, InvalidSetting, MissingPackage, check_choice, check_integer, counted
 from wanderlust.core.files import check_writable, read_text_file, write_file
 
@@ -36,13 +36,8 @@ def studio(
         str, arg(metavar="NAME", help="Open a lesson: epsilon-greedy, deep-sea, prison, horizon, optimism and others.")
     ] = "",
     check: Annotated[bool, arg(help="Execute the lesson and check the claims of its captions; no server.")] = False,
-    export: Annotated[
-        Path | None, arg(metavar="FILE", help="Write the recorded run as one HTML file instead, without a server.")
-    ] = None,
-    static: Annotated[
-        Path | None,
-        arg(metavar="FILE", help="Write a page that executes the lessons in the browser, without Python or a server."),
-    ] = None,
+    export: Annotated[OptionalFile, arg(help="Write the recorded run as one HTML file, without a server.")] = None,
+    static: Annotated[OptionalFile, arg(help="Write a page that executes the lessons without Python.")] = None,
     host: Annotated[
         str, arg(metavar="ADDRESS", help="Address to listen on; 0.0.0.0 for all, so that others can open the page.")
     ] = "127.0.0.1",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import Positional, arg
 
-from wanderlust.cli.options import LOCAL, ExecutionArgument, Names, read_options, read_value
+from wanderlust.cli.options import LOCAL, ExecutionArgument, Names, Text, read_options, read_value
 from wanderlust.core.errors import InvalidSetting, counted
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class SweepOptions:
     """Fields that change together: 'world=prison,taxi steps=1000,20000'."""
     exclude: Annotated[tuple[str, ...], arg(metavar="PATTERN ...")] = ()
     """Combinations to leave out: 'world=taxi kappa=10'."""
-    name: Annotated[str, arg(metavar="TEXT")] = ""
+    name: Text = ""
     """Name in `status` and `report`; a hash if not given."""
 
 

@@ -26,13 +26,8 @@ class TrainOptions:
     """Episodes of the final evaluation of the greedy policy."""
     save: arguments.OptionalFile = None
     """Save the agent to this file. Training that ends early is always saved (ENVIRONMENT-unfinished.npz without it)."""
-    checkpoint_every: Annotated[
-        int | None,
-        arg(
-            metavar="N",
-            help="With --save: save every N steps as well, so that a crash loses at most N steps.",
-        ),
-    ] = None
+    checkpoint_every: arguments.OptionalNumber = None
+    """With --save: save every N steps as well, so that a crash loses at most N steps."""
     resume: arguments.OptionalFile = None
     """Continue from a file of --save, with its settings. --set budget=N can be larger."""
     new_episode: bool = False

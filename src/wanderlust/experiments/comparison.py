@@ -280,16 +280,13 @@ class ComparisonReport:
         for row in self.rows:
             percent, low, high = (f"{100 * part:.0f}" for part in row.solved)
             solved = [f"{percent} [{low}, {high}]"] if self._solvable else []
-            steps = [format_steps(each, self.comparison.steps) for each in self._steps(row)]
+            first_event = row.first_reward if self._any_reward else row.first_termination
+            times = [row.steps_to_solve, first_event] if self._solvable else [first_event]
+            steps = [format_steps(each, self.comparison.steps) for each in times]
             error = "" if row.seeds == 1 else f" ± {row.return_error:.2g}"
             found = [f"{row.states:,.0f}", f"{row.mean_return:.4g}{error}"]
             lines.append([row.explorer, str(row.seeds), *solved, *steps, *found])
         return lines
-
-    def _steps(self, row: ExplorerSummary) -> list[float]:
-        """Return the numbers of steps that the table shows for an explorer."""
-        first_event = row.first_reward if self._any_reward else row.first_termination
-        return [row.steps_to_solve, first_event] if self._solvable else [first_event]
 
     @property
     def notes(self) -> list[str]:
@@ -300,12 +297,8 @@ class ComparisonReport:
         notes = [
             self.threshold.description + ("" if self._solvable else " Set it with --solved-at RETURN."),
             f"The greedy policy is evaluated every {counted(interval, 'step')}{finer}.",
+            "Steps and states are medians over seeds; >N: not within N steps in at least half of the runs.",
         ]
-        several = any(row.seeds > 1 for row in self.rows)
-        if several:
-            notes += ["Steps and states are medians over seeds; >N: not within N steps in at least half of the runs."]
-        elif any(math.isinf(steps) for row in self.rows for steps in self._steps(row)):
-            notes.append(">N: not within the N steps of the run.")
         if self._solvable:
             notes.append("Solved: percent of seeds, with the 95 % Wilson interval.")
         if self.threshold.source == REWARD_THRESHOLD and not any(row.solved.estimate for row in self.rows):
@@ -313,7 +306,7 @@ class ComparisonReport:
                 "Warning: no run reached the reward threshold, which may be out of reach with these states or steps; "
                 "--solved-at sets another."
             )
-        error = ", mean ± 2 standard errors" if several else ""
+        error = ", mean ± 2 standard errors" if any(row.seeds > 1 for row in self.rows) else ""
         notes.append(f"Return: undiscounted, of the greedy policy in the last evaluation{error}.")
         at_random = "The evaluated policy can differ: it draws actions of equal value at random."
         results = [result for found in self.results.values() for result in found]

@@ -49,7 +49,7 @@ from wanderlust.core.errors import (
 )
 from wanderlust.core.mdp import FloatArray
 
-__all__ = ["OPTIMAL_SUCCESS", "Result", "Run", "evenness", "step_learnt"]
+__all__ = ["OPTIMAL_SUCCESS", "Result", "Run", "step_learnt"]
 
 ALGORITHM_VERSION = 6
 """Increase this when the result of any run changes, or when the format of stored files changes. Results stored with
@@ -441,12 +441,6 @@ def step_learnt(curves: FloatArray, success_threshold: float = OPTIMAL_SUCCESS) 
         return np.inf
     below = np.flatnonzero(success < success_threshold)
     return float(steps[below[-1] + 1] if len(below) else steps[0])
-
-
-def evenness(counts: NDArray[np.int64], reachable: int) -> float:
-    """Return the entropy of the state visits in percent of the maximum, that of uniform visits."""
-    share = counts[counts > 0] / counts.sum()
-    return 100.0 * float(-(share * np.log(share)).sum()) / float(np.log(reachable)) if reachable > 1 else 100.0
 
 
 # --- The code that determines a result -------------------------------------------------------------------

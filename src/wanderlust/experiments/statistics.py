@@ -7,8 +7,6 @@ Given one number per seed, x₁ … x_n:
     bootstrap   percentiles of a statistic over samples with replacement
     IQM         the interquartile mean                                 (Agarwal et al. 2021)
     P(X > Y)    probability of improvement, ties counting half         (Agarwal et al. 2021)
-
-and the exponent of a power law over several problem sizes.
 """
 
 from __future__ import annotations
@@ -24,8 +22,8 @@ from wanderlust.core.errors import InvalidSetting, check_integer
 from wanderlust.core.mdp import FloatArray
 
 __all__ = [
-    "Interval", "Percent", "PowerLaw", "bootstrap_interval", "interquartile_mean", "paper_curve", "paper_percent",
-    "power_law", "probability_of_improvement", "standard_error_of_difference", "wilson_interval",
+    "Interval", "Percent", "bootstrap_interval", "interquartile_mean", "paper_curve", "paper_percent",
+    "probability_of_improvement", "wilson_interval",
 ]  # fmt: skip
 
 _STANDARD_ERRORS = 2.0
@@ -38,13 +36,6 @@ class Interval(NamedTuple):
     estimate: float
     low: float
     high: float
-
-
-class PowerLaw(NamedTuple):
-    """y = factor · x^exponent."""
-
-    exponent: Interval
-    factor: float
 
 
 class Percent(NamedTuple):
@@ -121,34 +112,3 @@ def probability_of_improvement(x: ArrayLike, y: ArrayLike) -> float:
     """Return the share of pairs in which a seed of `x` exceeds a seed of `y`; a tie counts half."""
     a, b = _numbers(x)[:, None], _numbers(y)[None, :]
     return float((a > b).mean() + 0.5 * (a == b).mean())
-
-
-def power_law(x: ArrayLike, log_y: ArrayLike) -> PowerLaw:
-    """Return the least-squares fit of log y over log x, with the Student t interval of its exponent.
-
-    `log_y` has one number for each x: for several seeds, the mean of their logarithms.
-    """
-    from scipy.stats import t
-
-    u, v = np.log(_numbers(x)), _numbers(log_y)
-    if len(u) != len(v) or len(u) < 3 or np.ptp(u) == 0:
-        raise InvalidSetting(f"a power law needs at least three points with different x, got {x!r} and {log_y!r}.")
-    centred = u - u.mean()
-    sum_of_squares = float(centred @ centred)
-    exponent = float(centred @ v) / sum_of_squares
-    residual = v - v.mean() - exponent * centred
-    dof = len(u) - 2
-    half = float(t.ppf((1 + _LEVEL) / 2, dof)) * math.sqrt(float(residual @ residual) / dof / sum_of_squares)
-    return PowerLaw(Interval(exponent, exponent - half, exponent + half), float(np.exp(v.mean() - exponent * u.mean())))
-
-
-def standard_error_of_difference(ours: Percent, theirs: Percent, seeds: tuple[int, int]) -> float:
-    """Return the standard error of the difference of two means under the same distribution: σ √(1/n + 1/m).
-
-    σ² is the pooled variance of both samples. For equal numbers of seeds it equals √(SE² + SE²). Otherwise that would
-    underestimate the error of the smaller sample: if one seed in twenty fails, all of 20 seeds often succeed, and
-    their SE is 0.
-    """
-    n, m = seeds
-    pooled = ((n * ours.standard_error) ** 2 + (m * theirs.standard_error) ** 2) / (n + m)
-    return math.sqrt(pooled * (1 / n + 1 / m))

@@ -16,7 +16,7 @@ from wanderlust import Run, World, make_world
 from wanderlust.core.mdp import BoolArray, FloatArray
 from wanderlust.core.planning import reachable_states
 from wanderlust.experiments.report.figures import GREY, LIGHT_GREY, add_legend, mark_empty, new_figure, styled
-from wanderlust.experiments.run import Result, evenness
+from wanderlust.experiments.run import Result
 from wanderlust.worlds import CellKind, Layout
 from wanderlust.worlds.action_values import CELL_WIDTH, add_color_bar, draw_action_values
 
@@ -34,6 +34,12 @@ _MARKS: dict[str, dict[str, Any]] = {
 }
 _SMALL_GRID = 12
 """Rows up to which marks are drawn large."""
+
+
+def evenness(counts: NDArray[np.int64], reachable: int) -> float:
+    """Return the entropy of the state visits in percent of the maximum, that of uniform visits."""
+    share = counts[counts > 0] / counts.sum()
+    return 100.0 * float(-(share * np.log(share)).sum()) / float(np.log(reachable)) if reachable > 1 else 100.0
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,10 @@ as in Figure 22; with `every_seed` it is over all seeds, and a second row of pan
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -25,7 +26,7 @@ from wanderlust.experiments.report.figures import (
     styled,
 )
 from wanderlust.experiments.report.text_tables import as_csv, as_markdown_table, as_rich_table
-from wanderlust.experiments.statistics import PowerLaw, paper_curve, power_law
+from wanderlust.experiments.statistics import Interval, paper_curve
 from wanderlust_paper.registry import Report
 
 if TYPE_CHECKING:
@@ -34,7 +35,29 @@ if TYPE_CHECKING:
 
 _MIN_SIZES = 3
 """The minimal number of sizes for a fit: two points always lie on a line."""
+_LEVEL = 0.95
 _ERROR_BAR: dict[str, Any] = {"elinewidth": 0.8, "capsize": 1.5, "alpha": 0.7, "zorder": 3}
+
+
+class PowerLaw(NamedTuple):
+    """y = factor · x^exponent."""
+
+    exponent: Interval
+    factor: float
+
+
+def power_law(x: FloatArray, log_y: Sequence[float]) -> PowerLaw:
+    """Return the least-squares fit of log y over log x, with the Student t interval of its exponent."""
+    from scipy.stats import t
+
+    u, v = np.log(x), np.array(log_y, np.float64)
+    centred = u - u.mean()
+    sum_of_squares = float(centred @ centred)
+    exponent = float(centred @ v) / sum_of_squares
+    residual = v - v.mean() - exponent * centred
+    dof = len(u) - 2
+    half = float(t.ppf((1 + _LEVEL) / 2, dof)) * math.sqrt(float(residual @ residual) / dof / sum_of_squares)
+    return PowerLaw(Interval(exponent, exponent - half, exponent + half), float(np.exp(v.mean() - exponent * u.mean())))
 
 
 @dataclass(frozen=True)

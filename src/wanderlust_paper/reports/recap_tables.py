@@ -24,14 +24,8 @@ import numpy as np
 from rich.table import Table
 from rich.text import Text
 
-from wanderlust.experiments.report.text_tables import as_csv, format_percent, keep_words, markdown_cell, printable
-from wanderlust.experiments.statistics import (
-    Interval,
-    Percent,
-    bootstrap_interval,
-    interquartile_mean,
-    standard_error_of_difference,
-)
+from wanderlust.experiments.report.text_tables import as_csv, keep_words, markdown_cell, printable
+from wanderlust.experiments.statistics import Interval, Percent, bootstrap_interval, interquartile_mean
 from wanderlust.experiments.table import Group
 from wanderlust_paper.claims import LEARNT
 
@@ -153,6 +147,25 @@ def paper_cells() -> Mapping[Cell, Numbers]:
         numbers = [float(line[name]) for name in NUMBERS]
         cells[Cell(*(line[name] for name in Cell._fields))] = Numbers(Percent(*numbers[:2]), Percent(*numbers[2:]))
     return cells
+
+
+def format_percent(value: Percent | None, seeds: int | None = None) -> str:
+    """Return "mean ± interval" with two decimals, as in the paper; without ± for a single seed."""
+    if value is None:
+        return "–"
+    return f"{value.mean:.2f}" if seeds == 1 else f"{value.mean:.2f} ± {value.ci:.2f}"
+
+
+def standard_error_of_difference(ours: Percent, theirs: Percent, seeds: tuple[int, int]) -> float:
+    """Return the standard error of the difference of two means under the same distribution: σ √(1/n + 1/m).
+
+    σ² is the pooled variance of both samples. For equal numbers of seeds it equals √(SE² + SE²). Otherwise that would
+    underestimate the error of the smaller sample: if one seed in twenty fails, all of 20 seeds often succeed, and
+    their SE is 0.
+    """
+    n, m = seeds
+    pooled = ((n * ours.standard_error) ** 2 + (m * theirs.standard_error) ** 2) / (n + m)
+    return math.sqrt(pooled * (1 / n + 1 / m))
 
 
 def compare(ours: Percent, theirs: Percent, seeds: int, factor: float = 1.0) -> tuple[float, bool]:

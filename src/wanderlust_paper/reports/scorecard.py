@@ -18,7 +18,7 @@ from dataclasses import asdict
 from typing import NamedTuple
 
 from wanderlust import __version__
-from wanderlust.experiments.report.text_tables import format_percent, markdown_cell
+from wanderlust.experiments.report.text_tables import markdown_cell
 from wanderlust_paper import claims as claims_module
 from wanderlust_paper.claims import Claim
 from wanderlust_paper.reports.reasons import reason_of, reason_of_cell
@@ -35,6 +35,7 @@ from wanderlust_paper.reports.recap_tables import (
     Row,
     alternative_setting_notes,
     as_entry,
+    format_percent,
     group_by_environment,
     row_texts,
     world_title,

@@ -10,14 +10,15 @@ import numpy as np
 
 from wanderlust import Run
 from wanderlust.experiments.report.figures import Curves, Style, curves_figure, mean_curves
-from wanderlust.experiments.report.text_tables import as_csv, as_markdown_table, as_rich_table, format_percent
-from wanderlust.experiments.run import Result, evenness, step_learnt
+from wanderlust.experiments.report.text_tables import as_csv, as_markdown_table, as_rich_table
+from wanderlust.experiments.run import Result, step_learnt
 from wanderlust.experiments.statistics import wilson_interval
 from wanderlust.experiments.store import StoredRun
 from wanderlust.experiments.table import Group, group_rows, row_of
 from wanderlust_paper.claims import LEARNT, Check, Groups, check_all, seeds_of, step_text, with_fresh_seeds
+from wanderlust_paper.figures.maps import evenness
 from wanderlust_paper.registry import Report, figure_note
-from wanderlust_paper.reports.recap_tables import NUMBERS, world_title
+from wanderlust_paper.reports.recap_tables import NUMBERS, format_percent, world_title
 
 Label = tuple[str, ...]
 LEGEND = (

@@ -13,7 +13,7 @@ import numpy as np
 from wanderlust import Run
 from wanderlust.core.mdp import FloatArray
 from wanderlust.experiments.report.figures import thinned
-from wanderlust.experiments.run import Result, evenness
+from wanderlust.experiments.run import Result
 from wanderlust.experiments.store import StoredRun
 from wanderlust.experiments.table import Group, Row, group_rows, row_of
 from wanderlust.experiments.world_run import THRESHOLDS
@@ -35,6 +35,7 @@ from wanderlust_paper.claims import (
     similar,
 )
 from wanderlust_paper.figures.chain_figures import CountsOverTime, ErrorsOverTime, counts_figure, msve_figure
+from wanderlust_paper.figures.maps import evenness
 from wanderlust_paper.figures.scaling import (
     SampleComplexity,
     build_complexity,

@@ -16,7 +16,7 @@ from wanderlust import Run, make_world
 from wanderlust.core.mdp import TabularMDP
 from wanderlust.core.planning import reachable_states
 from wanderlust.experiments.report.text_tables import as_csv, as_markdown_table, as_rich_table
-from wanderlust.experiments.run import Result, evenness
+from wanderlust.experiments.run import Result
 from wanderlust.experiments.store import StoredRun
 from wanderlust.worlds.drawing import logarithmic, shaded
 from wanderlust_paper.claims import (
@@ -32,7 +32,7 @@ from wanderlust_paper.claims import (
     rarely,
     similar,
 )
-from wanderlust_paper.figures.maps import CountMap, cell_counts, count_map, maps_figure
+from wanderlust_paper.figures.maps import CountMap, cell_counts, count_map, evenness, maps_figure
 from wanderlust_paper.registry import Report, Study, StudySelection
 from wanderlust_paper.reports.recap_tables import PAPER_SEEDS, world_title
 from wanderlust_paper.studies.recap import DEEP_SEA_BUDGET, MAPS, is_mapped

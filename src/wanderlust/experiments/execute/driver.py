@@ -469,8 +469,6 @@ class LocalExecutor:
     """Threads of this process, each with a worker process for the runs `apart`; outcomes are available at once."""
 
     def __init__(self, jobs: int, apart: Collection[Run] = (), time_limit: float | None = None) -> None:
-        self.name = "this machine"
-        """Where the runs are executed, for the user."""
         self.batch_seconds = 0.25
         """How long a batch of short runs should take: the threads go on while the driver waits for the disk."""
         self.slots = jobs

@@ -134,9 +134,8 @@ class RayExecutor:
             time.sleep(timeout)  # There is no worker at the moment.
             return []
         with self._connection():
-            ready, others = self._ray.wait(list(self._pending), num_returns=1, timeout=timeout)
-            if ready and others:
-                ready += self._ray.wait(others, num_returns=len(others), timeout=0)[0]
+            self._ray.wait(list(self._pending), num_returns=1, timeout=timeout)
+            ready, _ = self._ray.wait(list(self._pending), num_returns=len(self._pending), timeout=0)
             outcomes = [outcome for reference in ready for outcome in self._outcomes(reference)]
             self._cancel_late()
         return outcomes
@@ -248,14 +247,8 @@ class RayExecutor:
     def _lost(self, batch: Sequence[Run], error: Exception) -> list[TaskResult]:
         """Return the outcomes of a batch whose worker ended; it does not tell which run it was at."""
         errors = self._ray.exceptions
-        if isinstance(error, errors.NodeDiedError | errors.ObjectLostError | errors.TaskCancelledError):
-            reason = ""  # Not the fault of a run.
-        elif isinstance(error, errors.OutOfMemoryError):
-            reason = "the worker was ended because the memory of its node was full."
-        elif isinstance(error, errors.RayTaskError):
-            reason = f"the worker failed: {_first_line(error.cause or error)}"
-        else:
-            reason = f"the worker process ended unexpectedly ({type(error).__name__})."
+        is_excused = isinstance(error, errors.NodeDiedError | errors.ObjectLostError | errors.TaskCancelledError)
+        reason = "" if is_excused else f"the worker process ended: {type(error).__name__}: {_first_line(error)}"
         return [TaskResult(run, error=reason, lost=True) for run in batch]
 
     def _refuse(self, node: str, sentence: str) -> None:

@@ -60,6 +60,7 @@ from wanderlust.experiments.table import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from rich.console import RenderableType
 
 # --- Settings --------------------------------------------------------------------------------------------
 
@@ -239,10 +240,9 @@ def group_settings(
 
 
 def numeric_fields(settings: Sequence[Setting]) -> list[str]:
-    """Return the fields with several numeric values, those with the most values first."""
+    """Return the fields with several numeric values."""
     several = [name for name in settings[0].fields if len(_values(name, settings)) > 1]
-    numbers = [name for name in several if all(map(_is_number, _values(name, settings)))]
-    return sorted(numbers, key=lambda name: -len(_values(name, settings)))
+    return [name for name in several if all(map(_is_number, _values(name, settings)))]
 
 
 def _values(name: str, settings: Sequence[Setting]) -> list[Any]:
@@ -257,7 +257,7 @@ def _is_number(value: Any) -> bool:
 
 _LEARNT = "learnt (%)"
 MAX_PRINTED = 40
-"""Number of rows of the table that are printed, the best ones of each world; the files have all."""
+"""Number of rows up to which the table is printed; the files always have it."""
 _LEGEND = (
     "Mean over seeds with the 95 % bootstrap interval. Success: final return in percent of the optimum; learnt: seeds "
     "with an optimal policy at the end, with the 95 % Wilson interval; steps to learn: median over all seeds."
@@ -293,13 +293,12 @@ def sweep_report(sweep: Sweep, store: Store, problems: list[str], measure: str =
     stored = f"{n_stored:,} of {counted(len(ranks), 'run')} stored."
     if not settings:
         return Report([as_line(f"{title}: {stored}")], {})
-    heads = [*settings[0].fields, "seeds", *_measure_heads(settings)]
+    # In the order of the titles: the chosen measure first.
+    measures = list(dict.fromkeys(TITLES[each.measure] for each in settings))
+    others = [TITLES[DISCOVERY], _LEARNT, TITLES[STEPS]] if any(each.has_optimum for each in settings) else []
+    others = [head for head in others if head not in measures]
+    heads = [*settings[0].fields, "seeds", " or ".join(measures), *others]
     rows = [_row(setting, heads) for setting in settings]
-    top = _top(settings)
-    shown = [list(map(printable, row)) for row, each in zip(rows, settings, strict=True) if id(each) in top]
-    best_ones = f"{len(shown):,} of {len(rows):,} settings are shown, the best ones of each world."
-    note = stored if len(shown) == len(rows) else f"{stored} {best_ones}"
-    n_text = len(settings[0].fields)
     best = best_sentences(settings)
     best += [_HOW_CHOSEN] if best else []
     parts = {"curves": [each for each in settings if each.has_optimum],
@@ -307,25 +306,17 @@ def sweep_report(sweep: Sweep, store: Store, problems: list[str], measure: str =
     draw = functools.partial(best_curves_figure, sweep.name, store=store)
     curves = {name: functools.partial(draw, part) for name, part in parts.items() if part}
     markdown = [[markdown_cell(cell) for cell in row] for row in rows]
+    if len(rows) <= MAX_PRINTED:
+        table: RenderableType = as_rich_table(title, heads, rows, stored, text_columns=len(settings[0].fields))
+    else:
+        table = as_line(f"{title}: {stored} The table of its {len(rows):,} settings is in table.md.")
+    text = as_markdown_table(title, heads, markdown, _LEGEND, stored)
+    text += "\n" + "\n".join(f"* {markdown_cell(line)}" for line in best) + "\n"
     return Report(
-        renderables=[
-            as_rich_table(title, [printable(head) for head in heads], shown, note, text_columns=n_text),
-            *map(as_line, best),
-        ],
-        files={
-            "table.md": as_markdown_table(title, heads, markdown, _LEGEND, stored)
-            + "\n" + "\n".join(f"* {markdown_cell(line)}" for line in best) + "\n",
-            "table.csv": _csv(settings),
-        },
+        renderables=[table, *map(as_line, best)],
+        files={"table.md": text, "table.csv": _csv(settings)},
         figures={"plot": functools.partial(sweep_figure, sweep.name, settings), **curves},
-    )  # fmt: skip
-
-
-def _measure_heads(settings: Sequence[Setting]) -> list[str]:
-    # In the order of the titles: the chosen measure first.
-    measures = list(dict.fromkeys(TITLES[each.measure] for each in settings))
-    others = [TITLES[DISCOVERY], _LEARNT, TITLES[STEPS]] if any(each.has_optimum for each in settings) else []
-    return [" or ".join(measures), *(head for head in others if head not in measures)]
+    )
 
 
 def _row(setting: Setting, heads: Sequence[str]) -> list[str]:
@@ -338,16 +329,6 @@ def _row(setting: Setting, heads: Sequence[str]) -> list[str]:
         steps = f"{step:,.0f}" if math.isfinite(step) else "–"
         others = dict(zip(others, [f"{np.nanmean(setting.column(DISCOVERY)):.1f}", share, steps], strict=True))
     return cells + [others[head] for head in heads[len(cells) :]]
-
-
-def _top(settings: Sequence[Setting]) -> set[int]:
-    """Return the ids of the settings to print: all, or the best ones of each world."""
-    if len(settings) <= MAX_PRINTED:
-        return {id(each) for each in settings}
-    ranked = sorted(settings, key=lambda each: each.merit if each.is_complete else (-math.inf, -math.inf), reverse=True)
-    problems = group_settings(ranked)
-    places = max(MAX_PRINTED // len(problems), 1)
-    return {id(each) for group in problems.values() for each in group[:places]}
 
 
 def _csv(settings: Sequence[Setting]) -> str:
@@ -379,25 +360,21 @@ _MAX_TICKS = 8
 def sweep_figure(title: str, settings: Sequence[Setting]) -> Figure:
     """Draw the measure of a sweep over the swept number with the most values, or over names if no number is swept.
 
-    There is a panel for each world, with a line for each combination of the other fields. If several numbers are swept,
-    there is a panel for each combination but of two, with a line for each value of the second number.
+    There is a panel for each world, with a line for each combination of the other fields.
     """
-    numbers = numeric_fields(settings)
     names = [name for name in settings[0].fields if name != PROBLEM]
-    x_name = numbers[0] if numbers else max(names, key=lambda name: len(_values(name, settings)))
-    of_panel = numbers[:2] if len(numbers) > 1 else names
-    of_line = settings[0].fields.keys() - {numbers[1]} if len(numbers) > 1 else {PROBLEM, x_name}
-    panels = group_settings(settings, lambda each: each.text(of_panel))
-    labels = list(dict.fromkeys(each.text(of_line) for each in settings))
-    styles = _styles(labels, settings)
+    x_name = max(numeric_fields(settings) or names, key=lambda name: len(_values(name, settings)))
+    panels = group_settings(settings, lambda each: each.text(names))
+    labels = list(dict.fromkeys(each.text([PROBLEM, x_name]) for each in settings))
+    are_explorers = {*labels} <= {setting.fields.get(EXPLORER) for setting in settings}
+    styles = explorer_styles(labels) if are_explorers else sequential_styles(labels, markers=True)
     figure, axes_of, note = _panels(title, list(panels))
     handles: dict[str, object] = {}
     for panel, axes in axes_of.items():
         axes.set_title("\n".join(map(literal_label, textwrap.wrap(panel, 34))), fontsize="medium")
         places = _set_scale(axes, x_name, settings)
-        for label, line in group_settings(panels[panel], lambda each: each.text(of_line)).items():
-            name = label or (f"without {numbers[1]}" if len(numbers) > 1 else x_name)
-            handles[literal_label(name)] = _line(axes, line, x_name, styles[label], places)
+        for label, line in group_settings(panels[panel], lambda each: each.text([PROBLEM, x_name])).items():
+            handles[literal_label(label or x_name)] = _line(axes, line, x_name, styles[label], places)
         axes.set(xlabel=literal_label(x_name), ylabel=TITLES[settings[0].measure])
         if settings[0].measure in PERCENT:  # 0 to 100, or further for returns below zero.
             axes.set_ylim(min(0.0, *(float(np.nanmin(each.values)) for each in settings)) - 4, 104)
@@ -419,12 +396,6 @@ def _panels(title: str, names: Sequence[str]) -> tuple[Figure, dict[str, Axes], 
     for unused in axes[len(shown) :]:
         unused.set_visible(False)
     return figure, dict(zip(shown, axes, strict=False)), note
-
-
-def _styles(labels: Sequence[str], settings: Sequence[Setting]) -> dict[str, Style]:
-    """Return a style for each line: that of the explorer if the lines are explorers."""
-    explorers = {setting.fields.get(EXPLORER) for setting in settings}
-    return explorer_styles(labels) if {*labels} <= explorers else sequential_styles(labels, markers=True)
 
 
 def _set_scale(axes: Axes, x_name: str, settings: Sequence[Setting]) -> dict[str, float]:
@@ -451,12 +422,8 @@ def _line(axes: Axes, line: Sequence[Setting], x_name: str, style: Style, places
     for place, each in placed:
         seeds = np.full(len(each), place), each.values
         axes.plot(*seeds, ".", color=style.colour, alpha=0.5, markeredgewidth=0, zorder=1)
-    dash = style.dash
-    if all(map(_is_number, map(json.loads, places))):
-        axes.fill_between(x, intervals[:, 1], intervals[:, 2], color=style.colour, alpha=0.15, linewidth=0, zorder=2)
-    else:  # Nothing is between two names.
-        axes.vlines(x, intervals[:, 1], intervals[:, 2], color=style.colour, zorder=2)
-        dash = ""
+    axes.vlines(x, intervals[:, 1], intervals[:, 2], color=style.colour, zorder=2)
+    dash = style.dash if all(map(_is_number, map(json.loads, places))) else ""  # Nothing is between two names.
     (handle,) = axes.plot(x, intervals[:, 0], color=style.colour, marker=style.marker, linestyle=dash, zorder=3)
     return handle
 

@@ -17,14 +17,13 @@ from rich.table import Table
 from rich.text import Text
 
 from wanderlust.core.files import write_file
-from wanderlust.experiments.statistics import Percent
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = [
-    "FORMATS", "Report", "as_csv", "as_markdown_table", "as_rich_table", "format_percent", "keep_words",
-    "markdown_cell", "new_console", "printable", "show_report",
+    "FORMATS", "Report", "as_csv", "as_markdown_table", "as_rich_table", "keep_words", "markdown_cell",
+    "new_console", "printable", "show_report",
 ]  # fmt: skip
 
 FORMATS = ("png", "svg", "pdf")
@@ -74,13 +73,6 @@ def keep_words(table: Table) -> Table:
         words = [word for cell in (column.header, *column.cells) for word in str(cell).split()]
         column.min_width = max(map(cell_len, words), default=0)
     return table
-
-
-def format_percent(value: Percent | None, seeds: int | None = None) -> str:
-    """Return "mean ± interval" with two decimals, as in the paper; without ± for a single seed."""
-    if value is None:
-        return "–"
-    return f"{value.mean:.2f}" if seeds == 1 else f"{value.mean:.2f} ± {value.ci:.2f}"
 
 
 # --- The terminal ----------------------------------------------------------------------------------------
