@@ -183,7 +183,7 @@ def test_draws(explorer: str) -> None:
     for r, s_next in ((1.0, 1), (0.0, 2), (1.0, 1)):
         agent.observe(0, 0, r, s_next, terminated=False)
     one, model = parts(agent, explorer)
-    tried, untried = pairs = agent.state_index[0] * 2 + np.arange(2)
+    pairs = agent.state_index[0] * 2 + np.arange(2)
     draws, shares = np.zeros((1500, 2)), np.zeros(1500)
     with np.errstate(over="ignore"):
         for i in range(len(draws)):
@@ -191,9 +191,9 @@ def test_draws(explorer: str) -> None:
                 (one.draw if explorer == "rlsvi" else one.draw_reward)(model, pair, agent.learner.streams)
             draws[i] = model.table(DRAWN)[pairs]
             if explorer == "psrl":
-                one.draw_transitions(model, tried, agent.learner.streams)
-                assert model.table(SHARE)[tried] == 0.0, "the prior of a tried pair is worth nothing"
-                shares[i] = model.outcome_number(model.first_outcome(tried))
+                one.draw_transitions(model, pairs[0], agent.learner.streams)
+                assert model.table(SHARE)[pairs[0]] == 0.0, "the prior of a tried pair is worth nothing"
+                shares[i] = model.outcome_number(model.first_outcome(pairs[0]))
     if explorer == "rlsvi":  # N(0, σ² / n) and N(0, V²)
         means, deviations = np.zeros(2), np.array([sigma / np.sqrt(3), 20.0])
     else:  # The posterior of the mean reward 2 / 3 with the prior N(1, 1), p ~ Dirichlet(2, 1), and the prior.

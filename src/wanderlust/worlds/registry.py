@@ -154,9 +154,9 @@ def register_world(name: str, factory: WorldFactory, *, replace_existing: bool =
 def make_world(name_or_map: str | Path, **options: Any) -> World:
     """Return a world by its name, from a text map, or from a map file.
 
-    `name_or_map` is a registered name, a text map (a string of several lines), or a path that ends in `.toml` or
-    `.txt`. If the option `map` contains a text map, `name_or_map` is the name of the new world. All worlds have the
-    option `slips`: see `wanderlust.worlds.slips`.
+    `name_or_map` is a registered name, a text map (a string of several lines), or a path that ends in `.txt`. If the
+    option `map` contains a text map, `name_or_map` is the name of the new world. All worlds have the option `slips`:
+    see `wanderlust.worlds.slips`.
     """
     if not isinstance(name_or_map, str | os.PathLike):
         raise InvalidSetting(f"a world must be a name, a text map, a map file or a World, got {shown(name_or_map)}.")
