@@ -1,7 +1,6 @@
 """Tests of archives and atomic writes: sizes are checked before memory is used, special files are left alone."""
 
 import io
-import json
 import os
 import socket
 import stat

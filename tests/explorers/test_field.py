@@ -284,11 +284,6 @@ def test_distributions() -> None:
     np.testing.assert_allclose(gammas.var(axis=1), [1, 7], rtol=0.15)
 
 
-@pytest.mark.parametrize("explorer", NEW)
-def test_new_explorers_pass_the_check(explorer: str) -> None:
-    wl.check_explorer(explorer)
-
-
 def test_planners_need_a_full_memory() -> None:
     for explorer in PLANNERS:
         for replay in ("none", "window"):
