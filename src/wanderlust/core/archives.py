@@ -117,13 +117,7 @@ def _checksum(metadata: Mapping[str, Any], arrays: Mapping[str, Any]) -> str:
 
 def _as_json(metadata: Mapping[str, Any], **options: Any) -> str:
     """Return metadata as JSON; numbers of NumPy, which callers may have given as options, become Python's."""
-    return json.dumps(metadata, default=_as_python_number, **options)
-
-
-def _as_python_number(value: Any) -> Any:
-    if isinstance(value, np.generic):
-        return value.item()
-    raise TypeError(f"{value!r} cannot be saved")
+    return json.dumps(metadata, default=lambda number: number.item(), **options)
 
 
 def _bytes_of(array: NDArray[Any]) -> NDArray[np.uint8]:
