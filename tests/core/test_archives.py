@@ -16,6 +16,7 @@ import wanderlust as wl
 from wanderlust.core.archives import Header, open_archive, write_archive
 from wanderlust.core.errors import BadFile
 from wanderlust.core.files import atomic_write
+from wanderlust.core.schema import parse_toml
 
 ARRAYS = {
     "grid": np.arange(12, dtype=np.int32).reshape(3, 4),
@@ -319,3 +320,19 @@ def test_an_error_while_writing_changes_nothing(tmp_path):
         file.write(b"new" * (1 // 0))
     assert path.read_bytes() == b"old"
     assert [p.name for p in tmp_path.iterdir()] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("toml", "message"),
+    [
+        ("map = ", "not a TOML file"),
+        ("a = " + "[" * 10_000, "not a TOML file"),
+        (".".join(["a"] * 100_000) + " = 1", "line 1 has 99,999 dots outside of texts"),
+        ("map = '''\n" + "S." * 30 + "\n'''\n\n" + "a." * 30 + "a = 1", "line 5 has 30 dots outside of texts"),
+    ],
+)
+def test_a_toml_text_that_would_fill_the_memory_is_refused(toml, message):
+    with pytest.raises(BadFile, match=message):
+        parse_toml(toml)
+    dots = "." * 100
+    assert parse_toml(f"map = '''\n{dots}\n'''  # {dots}") == {"map": f"{dots}\n"}

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from wanderlust.core.errors import InvalidMap, InvalidSetting, InvalidWorld, UnknownName, WanderlustError
 from wanderlust.core.planning import reachable_states
 from wanderlust.worlds import GRID_ACTIONS, CellKind, check_world, make_world
-from wanderlust.worlds.grid import parse_toml
 
 LEFT, RIGHT, UP, DOWN = range(4)
 
@@ -172,23 +171,6 @@ def test_an_invalid_map_names_location_and_reason(text, place, message):
         make_world(text)
     assert str(caught.value).startswith(f"{place}: ")
     assert message in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("toml", "message"),
-    [
-        ("map = ", "not a TOML file"),
-        ("a = " + "[" * 10_000, "not a TOML file"),
-        (".".join(["a"] * 100_000) + " = 1", "line 1 has 99,999 dots outside of texts"),
-        ("map = '''\n" + "S." * 30 + "\n'''\n\n" + "a." * 30 + "a = 1", "line 5 has 30 dots outside of texts"),
-    ],
-)
-def test_a_toml_text_that_would_fill_the_memory_is_refused(toml, message):
-    """The files of the studio are parsed with this function."""
-    with pytest.raises(InvalidMap, match=message):
-        parse_toml(toml)
-    dots = "." * 100
-    assert parse_toml(f"map = '''\n{dots}\n'''  # {dots}") == {"map": f"{dots}\n"}
 
 
 @pytest.mark.parametrize(

@@ -165,8 +165,9 @@ def _check(opening: _Opening) -> None:
 
 def _from_file(path: Path, given: dict[str, Any]) -> dict[str, Any]:
     """Return the plain setup of a setup file (TOML), or of a map file."""
+    from wanderlust.core.schema import parse_toml
     from wanderlust.studio.limits import MAX_MESSAGE
-    from wanderlust.worlds.grid import parse_toml, read_map_file
+    from wanderlust.worlds.grid import read_map_file
 
     if path.suffix == ".toml":
         return parse_toml(read_text_file(path, max_bytes=MAX_MESSAGE))

@@ -47,8 +47,6 @@ treasure of 5 gives 4.99. The state index is row · columns + column, walls incl
 from __future__ import annotations
 
 import math
-import re
-import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -100,11 +98,6 @@ BUILT_IN = {
     "S": Cell(CellKind.START, 0.0),
     "P": Cell(CellKind.PRISON),
 }
-MAX_DOTS = 20
-"""The most dots outside of texts in a line of TOML."""
-_TEXTS_AND_COMMENTS = re.compile(
-    r"""'''.*?'''|\"{3}(?:\\.|[^\\])*?\"{3}|"(?:\\.|[^"\\\n])*"|'[^'\n]*'|\#[^\n]*""", re.DOTALL | re.VERBOSE
-)
 MAX_NAME = 200
 MAX_STEPS = 10**12
 _REWARD_BOUNDS = {
@@ -176,25 +169,6 @@ def read_map(text: str) -> GridMap:
         if len(key) == 1 and not (letters == key).any():
             raise InvalidMap(f"{where}: the letter {key!r} does not occur in the map.")
     return GridMap(letters=letters, legend=legend, settings=settings)
-
-
-def parse_toml(text: str) -> dict[str, Any]:
-    """Return the table of a TOML text, or raise `InvalidMap`."""
-    # The parser needs memory that grows with the square of the parts of a dotted key, a.b.c...
-    for number, line in enumerate(_TEXTS_AND_COMMENTS.sub(_line_breaks, text).split("\n"), start=1):
-        if line.count(".") > MAX_DOTS:
-            raise InvalidMap(f"not a TOML file: line {number} has {line.count('.'):,} dots outside of texts.")
-    try:
-        return tomllib.loads(text)
-    except RecursionError:
-        raise InvalidMap("not a TOML file: too many nested brackets.") from None
-    except ValueError as error:  # A TOMLDecodeError, or an integer with thousands of digits.
-        raise InvalidMap(f"not a TOML file: {error}") from None
-
-
-def _line_breaks(match: re.Match[str]) -> str:
-    """Return the line breaks of a text, so that the numbers of the following lines stay the same."""
-    return "\n" * match[0].count("\n")
 
 
 def read_map_file(path: Path) -> str:
