@@ -100,14 +100,14 @@ def shuffled_actions(mdp: TabularMDP, random: Random) -> TabularMDP:
     return TabularMDP._make([*(array[rows, order] for array in mdp[:4]), mdp.start])
 
 
-def table_world(mdp: TabularMDP, *, horizon: int, budget: int, r_max: float = 1.0) -> World:
-    """Return a world without a map; its actions have numbers."""
+def table_world(mdp: TabularMDP, *, horizon: int, budget: int) -> World:
+    """Return a world without a map, whose largest reward is 1; its actions have numbers."""
     world = World(
         name="exam",
         mdp=mdp,
         defaults=Defaults(horizon=horizon, budget=budget),
         action_names=tuple(f"action {action}" for action in range(mdp.n_actions)),
-        r_max=r_max,
+        r_max=1.0,
     )
     return world if mdp.deterministic else with_stochastic_settings(world)
 
