@@ -30,6 +30,7 @@ CAVE = """
     name = a cave
 """
 
+
 def reference_step(lines, entries, row, column, action):
     """Return the next cell, computed for one cell at a time."""
     down, right = ((0, -1), (0, 1), (-1, 0), (1, 0))[action]
