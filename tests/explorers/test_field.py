@@ -147,18 +147,37 @@ def test_successor_functions_of_goals(world: str) -> None:
     assert np.abs(planned - learnt).mean() < 0.02
 
 
-@pytest.mark.parametrize("world", ["chain5", "grid3x4"])
-@pytest.mark.parametrize("explorer", ["mbie-plan", "r-max", "mbie-eb"])
-def test_tables_are_exact_solutions_of_the_observed_model(explorer: str, world: str) -> None:
-    """The plans, and what `mbie-eb` learns when the memory is replayed until it converges."""
-    n_states, n_actions, _ = FIELD[f"{world}.s_function"].shape
-    agent, count = new_agent(explorer, n_states, n_actions), np.zeros((n_states, n_actions, n_states))
-    total = np.zeros((n_states, n_actions))
+def observed(explorer: str, world: str) -> tuple[wl.Agent, NDArray[np.float64], NDArray[np.float64]]:
+    """Return an agent, the counts of the transitions that it has observed, and the sums of their rewards."""
+    shape = FIELD[f"{world}.s_function"].shape[:2]
+    agent, count, total = new_agent(explorer, *shape), np.zeros((*shape, shape[0])), np.zeros(shape)
     for s, a, r, s_next in transitions(world)[:150]:
         agent.observe(s, a, r, s_next, terminated=False)
         count[s, a, s_next] += 1
         total[s, a] += r
-    n = count.sum(axis=2)
+    return agent, count, total
+
+
+def test_bounds_of_ucbvi() -> None:
+    """min(Q, r̂ + γ (P̂V + b)), where b = √(Var V / n) + 0.01 V_max / n."""
+    agent, count, total = observed("ucbvi", "chain5")
+    one, model = parts(agent, "ucbvi")
+    q, n = agent.tables["own"][0], count.sum(axis=2)
+    v, p = q.max(axis=1), count / n[:, :, None]
+    variance = p @ v**2 - (p @ v) ** 2
+    bounds = total / n + 0.95 * (p @ v + np.sqrt(np.maximum(variance, 0.0) / n) + 0.01 * 20 / n)
+    assert (variance > 1e-6).any()
+    for s, a in np.ndindex(q.shape):
+        pair = agent.state_index[s] * agent.n_actions + a
+        assert one.backup(model, pair) == pytest.approx(min(q[s, a], bounds[s, a]), abs=1e-9)
+
+
+@pytest.mark.parametrize("world", ["chain5", "grid3x4"])
+@pytest.mark.parametrize("explorer", ["mbie-plan", "r-max", "mbie-eb"])
+def test_tables_are_exact_solutions_of_the_observed_model(explorer: str, world: str) -> None:
+    """The plans, and what `mbie-eb` learns when the memory is replayed until it converges."""
+    agent, count, total = observed(explorer, world)
+    n_states, n = len(count), count.sum(axis=2)
     tried, visits = n > 0, np.maximum(n, 1)
     # An untried pair is worth V = 1 / (1 - γ) = 20.
     reward = np.where(tried, total / visits + (0.0 if explorer == "r-max" else 0.3 / np.sqrt(visits)), 20.0)

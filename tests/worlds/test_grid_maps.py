@@ -181,6 +181,7 @@ def test_an_invalid_map_names_location_and_reason(text, place, message):
         ("S.\n", {"name": "toy"}, InvalidSetting, "registered world"),
         ("mine", {"map": 3}, InvalidMap, "must be text"),
         (CAVE, {"horizon": 0}, InvalidSetting, "horizon"),
+        (CAVE, {"name": "a\u2028b"}, InvalidMap, "name must be non-empty text"),
         (CAVE, {"horizn": 3}, UnknownName, "Did you mean 'horizon'"),
         ("S.\n\nhorizon = " + "9" * 5000, {}, InvalidMap, "line 3, column 1"),
     ],
