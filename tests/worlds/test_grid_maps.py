@@ -239,7 +239,7 @@ def test_unreachable_treasures_give_a_warning():
     with pytest.warns(UserWarning, match=r"world 'map': the treasure cannot be reached.* \(1, 5\)\.$") as caught:
         make_world("S.A#B\n\nA = treasure 1\nB = treasure 2\n")
     assert caught[0].filename == __file__
-    with pytest.warns(UserWarning, match=r"\(1, 4\), \(1, 5\), \(1, 6\), \(1, 7\), \(1, 8\) and 3 more\.$"):
+    with pytest.warns(UserWarning, match=r"\(1, 4\), \(1, 5\), \(1, 6\), \(1, 7\), \(1, 8\)\.$"):
         make_world("S.#AAAAAAAA\n\nA = treasure 1\n")
     with pytest.warns(UserWarning, match="cannot be reached"):
         make_world("S.PA\n\nA = treasure 1\n")

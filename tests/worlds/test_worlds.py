@@ -270,6 +270,7 @@ def entry(name, index, value):
         ({"layout": make_world("wall").layout}, "each of 25 states"),
         ({"defaults": replace(TOY.defaults, horizon=0)}, "horizon must be a whole number at least 1"),
         ({"defaults": replace(TOY.defaults, discount=1.0)}, "discount must be in [0, 1)"),
+        ({"defaults": replace(TOY.defaults, epsilon_end=0.5, epsilon_start=0.4)}, "epsilon_end must be in [0, 0.4]"),
         ({"layout": replace(TOY.layout, row=np.zeros(25, dtype=np.int32))}, "two states in one cell"),
     ],
 )

@@ -337,13 +337,8 @@ def _check_settings(world: World) -> None:
     for name in ("discount", "gamma_w"):
         check_number(name, getattr(defaults, name), low=0, high=1, open_high=True)
     check_number("learning_rate", defaults.learning_rate, low=0, high=1, open_low=True)
-    for name in ("epsilon_start", "epsilon_end"):
-        check_number(name, getattr(defaults, name))
-    if not 0 <= defaults.epsilon_end <= defaults.epsilon_start <= 1:
-        raise InvalidWorld(
-            "epsilon must be in [0, 1] and must not increase, "
-            f"got epsilon_start {defaults.epsilon_start} and epsilon_end {defaults.epsilon_end}."
-        )
+    start = check_number("epsilon_start", defaults.epsilon_start, low=0, high=1)
+    check_number("epsilon_end", defaults.epsilon_end, low=0, high=start)
 
 
 def _check_layout(layout: Layout, n_states: int) -> None:

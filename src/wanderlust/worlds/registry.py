@@ -38,7 +38,7 @@ from wanderlust.worlds.grid import MAP_SUFFIXES, grid_world, read_map_file
 from wanderlust.worlds.slips import apply_slips
 
 _MAX_CELLS = 5
-"""The maximum number of cells in a warning."""
+"""A warning names the first ones."""
 
 _GYMNASIUM_ID = re.compile(r"-v\d+$")
 
@@ -201,9 +201,8 @@ def _warn_of_unreachable_treasures(world: World) -> None:
     unreachable = np.flatnonzero(treasures & ~reachable_states(world.mdp))
     if len(unreachable):
         cells = ", ".join(world.state_name(int(state)) for state in unreachable[:_MAX_CELLS])
-        more = f" and {len(unreachable) - _MAX_CELLS:,} more" if len(unreachable) > _MAX_CELLS else ""
         warnings.warn(
-            f"world {world.name!r}: the treasure cannot be reached from the start in cell (row, column) {cells}{more}.",
+            f"world {world.name!r}: the treasure cannot be reached from the start in cell (row, column) {cells}.",
             UserWarning,
             stacklevel=4,
         )
