@@ -21,6 +21,7 @@ import gymnasium as gym
 import numpy as np
 
 import wanderlust as wl
+from conftest import MEMORIES, PAPER_EXPLORERS, PLANNERS
 from wanderlust.experiments.run import ADAPTIVE_VERSION, ALGORITHM_VERSION
 
 VERSION = f"{ALGORITHM_VERSION}.{ADAPTIVE_VERSION}"
@@ -34,11 +35,6 @@ WORLDS: dict[str, dict[str, Any]] = {
     "chain": {"length": 9},
     "deep-gridworld": {},
 }
-PLANNERS = ("r-max", "ucbvi", "mbie-plan", "vv-plan", "rlsvi", "psrl", "goal-directed")
-MEMORIES = {"none": wl.Replay("none"), "window": wl.Replay("window", capacity=60, batch=8)}
-IN_RELEASED_CODE = (
-    "vv-ucb", "vv-count", "random-prior", "bootstrapped", "thompson", "ucb1", "bonus", "epsilon-greedy", "random",
-)  # fmt: skip
 
 
 def fingerprint(*arrays: Any) -> str:
@@ -70,14 +66,13 @@ def trainings() -> Iterator[tuple[str, str]]:
         world = wl.with_slips(wl.make_world("toy"))
         yield f"train slippery toy {explorer}", of_record(wl.train(world, explorer, seed=3, steps=400))
         if explorer not in PLANNERS:
-            for memory, replay in MEMORIES.items():
-                record = wl.train("prison", explorer, seed=4, steps=600, replay=replay)
+            for memory in ("none", "window"):
+                record = wl.train("prison", explorer, seed=4, steps=600, replay=MEMORIES[memory])
                 yield f"train prison {explorer} memory {memory}", of_record(record)
-        if explorer in IN_RELEASED_CODE:
+        if explorer in PAPER_EXPLORERS:
             for initialization in ("zero", "optimistic"):
-                record = wl.train(
-                    "toy", explorer, seed=5, steps=400, preset="as_published_code", initial=initialization
-                )
+                start = {"preset": "as_published_code", "initial": initialization}
+                record = wl.train("toy", explorer, seed=5, steps=400, **start)
                 yield f"train toy {explorer} as_published_code {initialization}", of_record(record)
 
 

@@ -173,18 +173,38 @@ def counter_before(head: int, heads: int) -> int:
     raise AssertionError
 
 
-class Follower:
-    """Our agent, replaying a recording."""
+class Followed:
+    """Our agent after replaying a recording, and what it had at the points that were recorded."""
 
     def __init__(self, run: Recording) -> None:
         self.run, self.agent = run, agent_for(run)
-        keys = ("s", "a", "r", "sn", "done")
-        columns = [run.data[key].tolist() for key in keys]
+        world, checkpoints = world_of(run.suite, run.place), set(run.data["ck_steps"].tolist())
+        columns = [run.data[key].tolist() for key in ("s", "a", "r", "sn", "done")]
         self._steps = list(zip(*columns, run.truncated.tolist(), strict=True))
         self._heads = run.data.get("head")
         self._spec = by_pointer(self.agent.spec)
+        self.scores, self.discovered = np.zeros((run.length, world.n_actions)), np.zeros(run.length, int)
+        """[step, action], before the step was learnt from; [step], after it."""
+        self.visits, self.tables = list[Array](), list[dict[str, Array]]()
+        """At each checkpoint."""
+        self.returns = list[float]()
+        """Of the greedy policy, every 50 steps of a deterministic world."""
+        self.evaluated: dict[int, Array] = {}
+        """In a stochastic world, the table whose greedy policy is evaluated, after that many steps."""
+        for t in range(run.length):
+            if t in run.solved_after:
+                self.evaluated[t] = self._evaluated_table()
+            self.scores[t] = self._best_by(t)
+            self._learn(t)
+            self.discovered[t] = self.agent.discovered
+            if t + 1 in checkpoints:
+                self.visits.append(self.agent.visits)
+                self.tables.append(self.agent.tables)
+            if world.mdp.deterministic and (t + 1) % EVALUATE_EVERY == 0:
+                self.returns.append(self.agent.evaluate(world))
+        self.evaluated[run.length] = self._evaluated_table()
 
-    def scores(self, t: int) -> Array:
+    def _best_by(self, t: int) -> Array:
         """Return the scores that step `t` has its best action by: of the recorded heads, if there are any."""
         agent, state = self.agent, self._steps[t][0]
         learner, spec = agent.learner, agent.spec
@@ -198,7 +218,7 @@ class Follower:
         agent.act(state)
         return agent.learner.scores.copy()
 
-    def learn(self, t: int) -> None:
+    def _learn(self, t: int) -> None:
         """Observe step `t`, with the minibatches or the head that were recorded."""
         agent, data = self.agent, self.run.data
         state, action, reward, next_state, done, truncated = self._steps[t]
@@ -217,49 +237,9 @@ class Follower:
         masks = np.unpackbits(self.run.data["mb_mask_packed"], axis=2)
         return masks[:, :, : self.run.data["VCA_ck"][0].size]
 
-    def evaluated_table(self) -> Array:
+    def _evaluated_table(self) -> Array:
         """Return the table [state, action] whose greedy policy is evaluated."""
         tables = self.agent.tables
         if self.agent.settings.evaluated == "target":
             return tables["target"]
         return tables["heads"][0] if "heads" in tables else tables["behaviour"]
-
-
-@dataclass(frozen=True)
-class Followed:
-    """What our agent had at the points that were recorded."""
-
-    agent: wl.Agent
-    scores: Array
-    """[step, action], before the step was learnt from."""
-    discovered: Array
-    """After each step."""
-    visits: list[Array]
-    tables: list[dict[str, Array]]
-    """At each checkpoint."""
-    returns: Array
-    """Of the greedy policy, every 50 steps of a deterministic world."""
-    evaluated: dict[int, Array]
-    """In a stochastic world, the table whose greedy policy is evaluated, after that many steps."""
-
-
-def followed(run: Recording) -> Followed:
-    """Replay a recording with our agent."""
-    world, follower = world_of(run.suite, run.place), Follower(run)
-    agent, checkpoints = follower.agent, set(run.data["ck_steps"].tolist())
-    scores, discovered = np.zeros((run.length, world.n_actions)), np.zeros(run.length, int)
-    visits, tables, returns, evaluated = [], [], [], {}
-    is_deterministic = world.mdp.deterministic
-    for t in range(run.length):
-        if t in run.solved_after:
-            evaluated[t] = follower.evaluated_table()
-        scores[t] = follower.scores(t)
-        follower.learn(t)
-        discovered[t] = agent.discovered
-        if t + 1 in checkpoints:
-            visits.append(agent.visits)
-            tables.append(agent.tables)
-        if is_deterministic and (t + 1) % EVALUATE_EVERY == 0:
-            returns.append(agent.evaluate(world))
-    evaluated[run.length] = follower.evaluated_table()
-    return Followed(agent, scores, discovered, visits, tables, np.array(returns), evaluated)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pwd
 import shutil
 import subprocess
-import sys
 import textwrap
 import warnings
 from pathlib import Path
@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import wanderlust as wl
+from conftest import run_python
 from wanderlust._numba import cache, jit
 from wanderlust._numba.cache import class_fingerprint
 from wanderlust._numba.jit import JIT_ENABLED
@@ -55,15 +56,9 @@ print([simulator.reset(), *(simulator.step(3, 1) for _ in range(20))])
 """Two short compiled functions, which need no more than a second to compile."""
 
 
-def run(code: str, folder: Path, cache_dir: Path | None, **variables: str) -> tuple[str, str]:
+def run(code: str, folder: Path, cache_dir: Path, **variables: str) -> tuple[str, str]:
     """Return what a new process prints on standard output and standard error."""
-    environment = {**os.environ, **variables, "PYTHONPATH": os.pathsep.join(sys.path)}
-    if cache_dir is not None:
-        environment[cache.CACHE_DIR] = str(cache_dir)
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)],
-        cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=300,
-    )  # fmt: skip
+    done = run_python(textwrap.dedent(code), folder=folder, **{cache.CACHE_DIR: str(cache_dir), **variables})
     assert done.returncode == 0, done.stderr
     return done.stdout, done.stderr
 
@@ -81,28 +76,20 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     return folder, output
 
 
-@pytest.fixture
-def warm(tmp_path: Path) -> Path:
-    """A copy of the cache that all tests share: it has everything but the explorers of users."""
-    wl.train("toy", "ucb1", steps=9)
-    found = cache.cache_folder()
-    if found is None:
-        return tmp_path / "cache"
-    return Path(shutil.copytree(found.path, tmp_path / "cache", ignore=shutil.ignore_patterns("*.partial")))
-
-
 @needs_jit
-def test_compiled_code_is_cached_and_never_stale(tmp_path: Path, warm: Path) -> None:
-    elsewhere = tmp_path / "elsewhere"
+def test_compiled_code_is_cached_and_never_stale(tmp_path: Path) -> None:
+    wl.train("toy", "ucb1", steps=9)
+    shared, elsewhere = cache.cache_folder(), tmp_path / "elsewhere"
+    assert shared is not None
+    # Everything but the explorers of users.
+    warm = Path(shutil.copytree(shared.path, tmp_path / "cache", ignore=shutil.ignore_patterns("*.partial")))
     elsewhere.mkdir()
     (elsewhere / "my_numbers.py").write_text("SCALE = 1.0\n")
     (tmp_path / "my_explorer.py").write_text(EXPLORER)
     code = f"import sys; sys.path.append({str(elsewhere)!r}){TRAIN}"
     first, _ = run(code, tmp_path, warm)
     files = files_of(warm)
-    again, messages = run(code, tmp_path, warm)
-    assert again == first
-    assert messages == ""
+    assert run(code, tmp_path, warm) == (first, "")
     assert files_of(warm) == files, "the second process compiles nothing"
     # A constant of another module, in another folder, is part of the machine code.
     (elsewhere / "my_numbers.py").write_text("SCALE = -1.0\n")
@@ -121,51 +108,41 @@ def helper(x: float) -> float:
     return x * CONSTANT
 
 
-class Uses:
-    def constant(self) -> float:
-        return CONSTANT
-
-    def called(self) -> float:
-        return helper(2.0)
-
-    def array(self) -> float:
-        return float(ARRAY[0])
-
-    def attribute_of_module(self) -> int:
-        return subprocess.PIPE
+USES = {
+    "a constant": lambda self: CONSTANT,
+    "a function that uses it": lambda self: helper(2.0),
+    "an array": lambda self: float(ARRAY[0]),
+    "an attribute of a module": lambda self: subprocess.PIPE,
+}
 
 
 def test_fingerprint_covers_all_that_the_code_depends_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fingerprint(method: str) -> str | None:
-        return class_fingerprint(type("One", (), {method: vars(Uses)[method]}))
+    def fingerprints() -> list[str | None]:
+        return [class_fingerprint(type("One", (), {"method": function})) for function in USES.values()]
 
-    methods = ("constant", "called", "array", "attribute_of_module")
-    before = {method: fingerprint(method) for method in methods}
-    assert None not in before.values()
-    assert before == {method: fingerprint(method) for method in methods}
+    before = fingerprints()
+    assert None not in before
+    assert before == fingerprints()
     monkeypatch.setitem(globals(), "CONSTANT", 2.0)
     monkeypatch.setitem(globals(), "ARRAY", np.array([1.0, 3.0]))
     monkeypatch.setattr(subprocess, "PIPE", -99)
-    for method in methods:
-        assert fingerprint(method) != before[method], method
+    for use, one, other in zip(USES, before, fingerprints(), strict=True):
+        assert one != other, use
     monkeypatch.setitem(globals(), "CONSTANT", object())
-    assert fingerprint("constant") is None, "what cannot be described is not cached"
+    assert fingerprints()[0] is None, "what cannot be described is not cached"
 
 
 @needs_jit
 def test_damaged_files_are_compiled_again(tmp_path: Path, compiled: tuple[Path, str]) -> None:
-    compiled_folder, expected = compiled
-    folder = tmp_path / "cache"
-    folder.mkdir(mode=0o700)
-    for file in files_of(compiled_folder):
+    folder = Path(shutil.copytree(compiled[0], tmp_path / "cache"))
+    for file in files_of(folder):
         contents = bytearray(file.read_bytes())
         contents[len(contents) // 2] ^= 1
-        (folder / file.name).write_bytes(contents)
-        (folder / file.name).chmod(0o600)
+        file.write_bytes(contents)
     found, messages = run(SIMULATE, tmp_path, folder)
-    assert found == expected
+    assert found == compiled[1]
     assert "damaged or foreign and is compiled again" in messages
-    assert run(SIMULATE, tmp_path, folder) == (expected, "")
+    assert run(SIMULATE, tmp_path, folder) == (found, "")
 
 
 @needs_jit
@@ -209,17 +186,15 @@ def test_folders_that_are_refused(folder: cache.CacheFolder, tmp_path: Path) -> 
         folder.read("code")
 
 
-@pytest.mark.parametrize(("mode", "is_safe"), [(0o755, True), (0o1777, True), (0o777, False), (0o775, False)])
-def test_the_parents_of_the_folder_are_checked(tmp_path: Path, mode: int, is_safe: bool) -> None:
+@pytest.mark.parametrize("mode", [0o755, 0o1777, 0o777, 0o775])
+def test_the_parents_of_the_folder_are_checked(tmp_path: Path, mode: int) -> None:
     """Who can write to a parent can put another folder in its place, unless it is sticky."""
     parent = tmp_path / "parent"
     (parent / "between").mkdir(parents=True)
     parent.chmod(mode)
-    if is_safe:
-        assert cache.CacheFolder(parent / "between" / "cache").path.is_dir()
-    else:
-        with pytest.raises(BadFile, match=f"other users may write to {parent}"):
-            cache.CacheFolder(parent / "between" / "cache")
+    refused = pytest.raises(BadFile, match=f"other users may write to {parent}")
+    with refused if mode in (0o777, 0o775) else contextlib.nullcontext():
+        cache.CacheFolder(parent / "between" / "cache")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")

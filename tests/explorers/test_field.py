@@ -8,6 +8,7 @@ Of UCBVI only the empirical model is compared: the bonus of rlberry-scool is ano
 """
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -36,16 +37,19 @@ def transitions(world: str) -> list[tuple[int, int, float, int]]:
     return [(int(s), int(a), float(r), int(s_next)) for s, a, r, s_next in FIELD[f"{world}.log"]]
 
 
+def new_agent(explorer: str, n_states: int, n_actions: int, learning_rate: float = 0.5, **options: Any) -> wl.Agent:
+    """Return an agent with the discount factor of the recordings."""
+    settings = wl.Settings(discount=0.95, learning_rate=learning_rate)
+    return wl.Agent(explorer, n_actions=n_actions, n_states=n_states, reward_range=(0, 1), settings=settings, **options)
+
+
 @pytest.mark.parametrize("m", [1, 2, 4])
 @pytest.mark.parametrize("world", ["chain5", "grid3x4"])
 def test_r_max(world: str, m: int) -> None:
     """Of each pair, R-MAX uses the first m transitions; the reference stops planning at 1e-4."""
     tables, counts = FIELD[f"{world}.rmax_m{m}.Q"], FIELD[f"{world}.rmax_m{m}.N"]
     _, n_states, n_actions = tables.shape
-    settings = wl.Settings(discount=0.95)
-    agent = wl.Agent(
-        "r-max", n_actions=n_actions, n_states=n_states, reward_range=(0, 1), settings=settings, known_after=m
-    )
+    agent = new_agent("r-max", n_states, n_actions, known_after=m)
     for t, (s, a, r, s_next) in enumerate(transitions(world), 1):
         if agent.visits[s, a] < m:
             agent.observe(s, a, r, s_next, terminated=False)
@@ -58,10 +62,7 @@ def test_r_max(world: str, m: int) -> None:
 def test_e_values_are_successor_counts(world: str) -> None:
     """E = 1 - (1 - γ) ‖ψ‖₁ (Machado et al. 2020), with ψ learnt by others at γ = 0.9 and a learning rate of 0.1."""
     successor = FIELD[f"{world}.sr.table"]
-    settings = wl.Settings(learning_rate=0.1)
-    agent = wl.Agent(
-        "dora", n_actions=1, n_states=successor.shape[1], reward_range=(0, 1), settings=settings, gamma_e=0.9
-    )
+    agent = new_agent("dora", successor.shape[1], 1, learning_rate=0.1, gamma_e=0.9)
     checked = 0
     for t, (s, _, _, s_next) in enumerate(transitions(world)):
         agent.observe(s, 0, 0.0, s_next, terminated=False)
@@ -96,7 +97,7 @@ def test_the_empirical_model() -> None:
     """What all planners plan with, after the same transitions: n, r̂ and P̂."""
     counts, rewards, shares = (FIELD[f"episodic.ucbvi_shared.{name}"] for name in ("N_sa", "R_hat", "P_hat"))
     _, n_states, n_actions = counts.shape
-    agent, ks = wl.Agent("ucbvi", n_actions=n_actions, n_states=n_states, reward_range=(0, 1)), FIELD["episodic.ks"]
+    agent, ks = new_agent("ucbvi", n_states, n_actions), FIELD["episodic.ks"]
     for episode, steps in enumerate(FIELD["episodic.log"], 1):
         for s, a, r, s_next in steps:
             agent.observe(int(s), int(a), float(r), int(s_next), terminated=False)
@@ -112,19 +113,18 @@ def test_the_empirical_model() -> None:
             np.testing.assert_allclose(share[counts[k] > 0], shares[k][counts[k] > 0], atol=1e-12)
 
 
-def new_agent(explorer: str, n_states: int, n_actions: int) -> wl.Agent:
-    """Return an agent with the discount factor of the recordings."""
-    settings = wl.Settings(discount=0.95)
-    return wl.Agent(explorer, n_actions=n_actions, n_states=n_states, reward_range=(0, 1), settings=settings)
+def parts(agent: wl.Agent, explorer: str) -> tuple[Any, Any]:
+    """Return an explorer and its model, to call in plain Python."""
+    in_python = InPython()
+    fields = configured(explorer, Problem(agent.n_actions, (0, 1), agent.settings.discount), {})
+    return in_python(explorer_class(explorer))._make(fields), in_python(Model)(agent.learner, agent.spec)
 
 
 def replanned(agent: wl.Agent, explorer: str, *, everywhere: bool = False) -> NDArray[np.float64]:
     """Plan in the agent's model as it is now; return the table: [state, action]."""
-    in_python = InPython()
-    model = in_python(Model)(agent.learner, agent.spec)
-    fields = configured(explorer, Problem(agent.n_actions, (0, 1), agent.settings.discount), {})
-    in_python(mark_all)(model)
-    in_python(plan)(in_python(explorer_class(explorer))._make(fields), model, 1e-12, everywhere)
+    one, model = parts(agent, explorer)
+    InPython()(mark_all)(model)
+    InPython()(plan)(one, model, 1e-12, everywhere)
     return np.array(agent.tables["own"][0])
 
 
@@ -147,19 +147,40 @@ def test_successor_functions_of_goals(world: str) -> None:
     assert np.abs(planned - learnt).mean() < 0.02
 
 
-@pytest.mark.parametrize("world", ["chain5", "grid3x4"])
-@pytest.mark.parametrize("explorer", ["mbie-plan", "r-max"])
-def test_plans_are_exact_solutions_of_the_observed_model(explorer: str, world: str) -> None:
-    n_states, n_actions, _ = FIELD[f"{world}.s_function"].shape
-    agent, count, total = new_agent(explorer, n_states, n_actions), np.zeros((n_states, n_actions, n_states)), 0.0
+def observed(explorer: str, world: str) -> tuple[wl.Agent, NDArray[np.float64], NDArray[np.float64]]:
+    """Return an agent, the counts of the transitions that it has observed, and the sums of their rewards."""
+    shape = FIELD[f"{world}.s_function"].shape[:2]
+    agent, count, total = new_agent(explorer, *shape), np.zeros((*shape, shape[0])), np.zeros(shape)
     for s, a, r, s_next in transitions(world)[:150]:
         agent.observe(s, a, r, s_next, terminated=False)
         count[s, a, s_next] += 1
-        total = total + r * (np.indices((n_states, n_actions)) == np.array([s, a])[:, None, None]).all(axis=0)
-    n = count.sum(axis=2)
+        total[s, a] += r
+    return agent, count, total
+
+
+def test_bounds_of_ucbvi() -> None:
+    """min(Q, r̂ + γ (P̂V + b)), where b = √(Var V / n) + 0.01 V_max / n."""
+    agent, count, total = observed("ucbvi", "chain5")
+    one, model = parts(agent, "ucbvi")
+    q, n = agent.tables["own"][0], count.sum(axis=2)
+    v, p = q.max(axis=1), count / n[:, :, None]
+    variance = p @ v**2 - (p @ v) ** 2
+    bounds = total / n + 0.95 * (p @ v + np.sqrt(np.maximum(variance, 0.0) / n) + 0.01 * 20 / n)
+    assert (variance > 1e-6).any()
+    for s, a in np.ndindex(q.shape):
+        pair = agent.state_index[s] * agent.n_actions + a
+        assert one.backup(model, pair) == pytest.approx(min(q[s, a], bounds[s, a]), abs=1e-9)
+
+
+@pytest.mark.parametrize("world", ["chain5", "grid3x4"])
+@pytest.mark.parametrize("explorer", ["mbie-plan", "r-max", "mbie-eb"])
+def test_tables_are_exact_solutions_of_the_observed_model(explorer: str, world: str) -> None:
+    """The plans, and what `mbie-eb` learns when the memory is replayed until it converges."""
+    agent, count, total = observed(explorer, world)
+    n_states, n = len(count), count.sum(axis=2)
     tried, visits = n > 0, np.maximum(n, 1)
     # An untried pair is worth V = 1 / (1 - γ) = 20.
-    reward = np.where(tried, total / visits + (0.3 / np.sqrt(visits) if explorer == "mbie-plan" else 0.0), 20.0)
+    reward = np.where(tried, total / visits + (0.0 if explorer == "r-max" else 0.3 / np.sqrt(visits)), 20.0)
     mdp = TabularMDP(
         probability=np.where(tried[:, :, None], count / visits[:, :, None], np.eye(n_states)[0]),
         next_state=np.broadcast_to(np.arange(n_states), count.shape),
@@ -169,7 +190,38 @@ def test_plans_are_exact_solutions_of_the_observed_model(explorer: str, world: s
     )
     known = agent.state_index[:n_states] > 0
     assert (tried.any(), tried.all()) == (True, False) or world == "chain5"
-    np.testing.assert_allclose(replanned(agent, explorer)[known], optimal_values(mdp, 0.95).q[known], atol=1e-7)
+    agent.replay(1500)
+    found = agent.tables["behaviour"] if explorer == "mbie-eb" else replanned(agent, explorer)
+    np.testing.assert_allclose(found[known], optimal_values(mdp, 0.95).q[known], atol=1e-7)
+
+
+@pytest.mark.parametrize("explorer", ["rlsvi", "psrl"])
+def test_draws(explorer: str) -> None:
+    """Mean and standard deviation of what is drawn for a pair with three visits and for an untried one (papers)."""
+    agent, sigma = new_agent(explorer, 3, 2), 0.1
+    for r, s_next in ((1.0, 1), (0.0, 2), (1.0, 1)):
+        agent.observe(0, 0, r, s_next, terminated=False)
+    one, model = parts(agent, explorer)
+    pairs = agent.state_index[0] * 2 + np.arange(2)
+    draws, shares = np.zeros((1500, 2)), np.zeros(1500)
+    with np.errstate(over="ignore"):
+        for i in range(len(draws)):
+            for pair in pairs:
+                (one.draw if explorer == "rlsvi" else one.draw_reward)(model, pair, agent.learner.streams)
+            draws[i] = model.table(DRAWN)[pairs]
+            if explorer == "psrl":
+                one.draw_transitions(model, pairs[0], agent.learner.streams)
+                assert model.table(SHARE)[pairs[0]] == 0.0, "the prior of a tried pair is worth nothing"
+                shares[i] = model.outcome_number(model.first_outcome(pairs[0]))
+    if explorer == "rlsvi":  # N(0, σ² / n) and N(0, V²)
+        means, deviations = np.zeros(2), np.array([sigma / np.sqrt(3), 20.0])
+    else:  # The posterior of the mean reward 2 / 3 with the prior N(1, 1), p ~ Dirichlet(2, 1), and the prior.
+        precision = 3 / sigma**2 + 1
+        means, deviations = np.array([(2 / sigma**2 + 1) / precision, 1.0]), np.array([precision**-0.5, 1.0])
+        assert shares.mean() == pytest.approx(2 / 3, abs=0.03)
+        assert shares.std() == pytest.approx(np.sqrt(1 / 18), rel=0.1)
+    assert (np.abs(draws.mean(axis=0) - means) < 4 * deviations / np.sqrt(len(draws))).all()
+    np.testing.assert_allclose(draws.std(axis=0), deviations, rtol=0.1)
 
 
 def agent_of_episodes(explorer: str, horizon: int, n_states: int, n_actions: int) -> wl.Agent:
@@ -249,11 +301,6 @@ def test_distributions() -> None:
     assert normals.var() == pytest.approx(1, abs=0.1)
     np.testing.assert_allclose(gammas.mean(axis=1), [1, 7], rtol=0.06)
     np.testing.assert_allclose(gammas.var(axis=1), [1, 7], rtol=0.15)
-
-
-@pytest.mark.parametrize("explorer", NEW)
-def test_new_explorers_pass_the_check(explorer: str) -> None:
-    wl.check_explorer(explorer)
 
 
 def test_planners_need_a_full_memory() -> None:

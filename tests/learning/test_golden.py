@@ -1,8 +1,8 @@
 """Our agents against recorded runs of the original authors' code: replaying the same steps, they learn the same.
 
-Ties are broken at random, there by other random numbers
-than here, so an action is compared with the *set* of best actions, a return with the range that ties allow.
-Sums taken in another order differ in their last bits, which now and then decides a tie: `BITS` allows for it.
+Ties are broken at random, there by other random numbers than here, so an action is compared with the *set* of best
+actions, a return with the range that ties allow. Sums taken in another order differ in their last bits, which now and
+then decides a tie: `BITS` allows for it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pytest
 import wanderlust as wl
 from conftest import ENSEMBLES, PAPER_EXPLORERS
 from recorded_runs import NAMES as ALL
-from recorded_runs import Array, followed, recording, world_of
+from recorded_runs import Array, Followed, recording, world_of
 from wanderlust.core.planning import policy_values, uniform_over_ties
 
 pytestmark = pytest.mark.slow
@@ -62,7 +62,7 @@ def test_recording(name):
     run = recording(name)
     assert run.explorer in PAPER_EXPLORERS
     check_transitions(run)
-    ours = followed(run)
+    ours = Followed(run)
     check_settings_and_constants(run, ours.agent)
     check_counts_and_tables(run, ours)
     if run.explorer in GREEDY:
@@ -169,7 +169,7 @@ def check_explanations(run, agent):
 
 def check_returns(run, ours):
     """Of the greedy policy."""
-    d, returns = run.data, ours.returns
+    d, returns = run.data, np.array(ours.returns)
     # Their first evaluation is of a random policy, before the first step.
     lowest, highest, recorded = (d[key][1:] for key in ("J_lo", "J_hi", "J_history"))
     assert len(returns) == len(recorded)

@@ -29,7 +29,7 @@ class EpsilonGreedy(QLearning):
         if self.random.uniform() < start * xi**self.i:
             A = self.actions(s)
             return A[self.random.below(len(A))]
-        return self.random.argmax(self.Q_beta.values[s])
+        return super().choose(s)
 
 
 class Bonus(EpsilonGreedy):
@@ -50,9 +50,6 @@ class UpperBound(QLearning):
         super().__init__(*args)
         self.kappa = self.options.get("kappa", self.Q_range)
         self.span = self.Q_range / self.kappa if self.kappa > 0 else 0.0
-
-    def U(self, s: int) -> list[float]:  # noqa: N802
-        raise NotImplementedError
 
     def choose(self, s: int) -> int:
         U = self.U(s)

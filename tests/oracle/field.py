@@ -15,11 +15,7 @@ class Optimistic(QLearning):
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        self.r_max = self.Q_range * (1.0 - self.settings.discount)
         self.Q_beta = Table(self.world, self.Q_range, self.settings.discount)
-
-    def choose(self, s: int) -> int:
-        return self.random.argmax(self.Q_beta.values[s])
 
 
 class MbieEb(Optimistic):
@@ -38,7 +34,7 @@ class Boltzmann(QLearning):
     """β(a|s) ∝ exp(Q^β / τ)."""
 
     def choose(self, s: int) -> int:
-        tau = self.options.get("temperature", self.Q_range * (1.0 - self.settings.discount))
+        tau = self.options.get("temperature", self.r_max)
         Q = self.Q_beta.values[s]
         weights = [math.exp((q - max(Q)) / tau) for q in Q]
         total = 0.0
@@ -70,41 +66,31 @@ class Planner(QLearning):
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self.V = self.Q_range
-        self.order: list[int] = []
-        self.Q = PlannedTable(self.world, self.V, self.settings.discount)
-        self.extrapolated = self.Q.extrapolated
+        self.plan_from(self.V, self.settings.discount)
         self.Q_beta = self.Q
 
+    def plan_from(self, start: float, gamma: float) -> None:
+        """Let the first of the explorer's own tables be a planned one with these values at first."""
+        self.Q = PlannedTable(self.world, start, gamma)
+        self.own: list[Table] = [self.Q]
+
     def tables(self) -> dict[str, Any]:
-        own = [Q.values for Q in self.own_tables()]
+        own = [Q.values for Q in self.own]
         return {"target": self.Q_pi.values, "behaviour": self.Q_beta.values, "own": own}
 
-    def own_tables(self) -> list[Table]:
-        return [self.Q]
-
     def masked_tables(self) -> list[Table]:
-        return [self.Q_pi, self.own_tables()[0]]
+        return [self.Q_pi, self.own[0]]
 
     def swept_tables(self) -> dict[str, Table]:
         return {"target": self.Q_pi}
 
-    def visit(self, s: int) -> None:
-        if s not in self.visited:
-            self.order.append(s)
-        super().visit(s)
-
-    def choose(self, s: int) -> int:
-        return self.random.argmax(self.Q.values[s])
-
     def observe(self, transition: Transition) -> None:
-        super().observe(transition)
-        self.i -= 1  # The step is counted when all is learnt.
         self.__dict__.pop("counts", None)
-        self.learn_tables(transition)
-        self.i += 1
+        super().observe(transition)
 
-    def learn_tables(self, transition: Transition) -> None:
-        raise NotImplementedError
+    def has_doubled(self, transition: Transition) -> bool:
+        """Return whether the count of a pair is a power of two."""
+        return math.log2(self.n[transition.s][transition.a]).is_integer()
 
     @functools.cached_property
     def counts(self) -> dict[Pair, dict[int | None, int]]:
@@ -123,18 +109,15 @@ class Planner(QLearning):
             target += p * (r + self.Q.gamma * self.Q.value(s_next))
         return target
 
-    def backup(self, s: int, a: int) -> float:
-        raise NotImplementedError
-
     def sweep(self, ascending: bool) -> float:
         """Back up every visited state, the latest discovered one first or last; return the largest change."""
         change = 0.0
-        for s in self.order if ascending else reversed(self.order):
+        for s in self.visited if ascending else reversed(self.visited):
             new = {a: self.backup(s, a) for a in self.actions(s)}
             change = max(change, *(abs(new[a] - self.Q.values[s][a]) for a in new))
             for a, value in new.items():
                 self.Q.values[s][a] = value
-            self.extrapolated.pop(s, None)
+            self.Q.extrapolated.pop(s, None)
         return change
 
     def plan(self, tolerance: float) -> None:
@@ -142,16 +125,16 @@ class Planner(QLearning):
 
         V + δ q / (1 - q), where δ is the change in the last two sweeps and q its ratio to the one before.
         """
-        V, change, times = {}, dict.fromkeys(self.order, 0.0), [3 * 2**j for j in range(12)]
+        V, change, times = {}, dict.fromkeys(self.visited, 0.0), [3 * 2**j for j in range(12)]
         for k in range(1, 5001):
-            V = {s: self.Q.value(s) for s in self.order}
+            V = {s: self.Q.value(s) for s in self.visited}
             if self.sweep(ascending=False) <= tolerance or self.sweep(ascending=True) <= tolerance:
                 return
-            for s in self.order:
+            for s in self.visited:
                 delta = self.Q.value(s) - V[s]
                 if k in times and (0 < delta < change[s] or change[s] < delta < 0):
                     q = delta / change[s]
-                    self.extrapolated[s] = self.Q.value(s) + delta * q / (1 - q)
+                    self.Q.extrapolated[s] = self.Q.value(s) + delta * q / (1 - q)
                 change[s] = delta
 
 
@@ -162,8 +145,7 @@ class RMax(Planner):
         return self.target(s, a) if self.n[s][a] >= self.options.get("known_after", 1) else self.V
 
     def learn_tables(self, transition: Transition) -> None:
-        times = self.n[transition.s][transition.a] / self.options.get("known_after", 1)
-        if times in [2.0**k for k in range(30)]:
+        if self.n[transition.s][transition.a] / self.options.get("known_after", 1) in [2.0**k for k in range(30)]:
             self.plan(1e-8 * self.V)
 
 
@@ -192,11 +174,11 @@ class MbiePlan(Planner):
     """Q = r̂ + β / √n + γ P̂V, and V for an untried pair; planned when n = 1, 2, 4, ..., otherwise one sweep."""
 
     def backup(self, s: int, a: int) -> float:
-        beta = self.options.get("beta", 0.3 * (self.V * (1.0 - self.settings.discount)))
+        beta = self.options.get("beta", 0.3 * self.r_max)
         return self.target(s, a) + beta / math.sqrt(self.n[s][a]) if self.n[s][a] > 0 else self.V
 
     def learn_tables(self, transition: Transition) -> None:
-        if self.n[transition.s][transition.a] in [2**k for k in range(30)]:
+        if self.has_doubled(transition):
             self.plan(1e-5 * self.V)
         else:
             self.sweep(ascending=False)
@@ -223,15 +205,13 @@ class VvPlan(Planner):
         span, others = self.V / self.kappa if self.kappa > 0 else 0.0, max(len(self.A) - 1, 1)
         bound = span / (1 - gamma_w) ** 2 + math.sqrt(2 * math.log(others)) / (1 - gamma_w)
         self.start = math.nextafter(span / (1 - gamma_w) if self.by_count else bound, math.inf)
-        self.Q = PlannedTable(self.world, self.start, gamma_w)
-        self.extrapolated = self.Q.extrapolated
+        self.plan_from(self.start, gamma_w)
         self.Q_beta = self.Q_pi
         self.pays = self.options.get("terminal_novelty") or ("forever" if kind == "lifetime" else "once")
         self.episode, self.last_episode = 0, Table(self.world, 0.0, 0.0)
         self.novelty: dict[Outcome, list[bool]] = {}
-
-    def own_tables(self) -> list[Table]:
-        return [self.Q, self.last_episode] if self.is_episodic else [self.Q]
+        if self.is_episodic:
+            self.own.append(self.last_episode)
 
     def begin_episode(self) -> None:
         self.episode += 1
@@ -268,7 +248,7 @@ class VvPlan(Planner):
         self.last_episode.values[s][a] = float(self.episode)
         is_new = s_next is None or max(self.last_episode.values[s_next]) < self.episode
         self.novelty.setdefault((s, a, s_next), []).append(is_new)
-        if self.by_count and self.n[s][a] in [2**k for k in range(30)]:
+        if self.by_count and self.has_doubled(transition):
             self.plan(1e-5 * self.start)
         else:
             self.sweep(ascending=False)
@@ -279,27 +259,21 @@ class Sampler(Planner):
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        self.sigma = self.options.get("deviation", 0.1 * (self.V * (1.0 - self.settings.discount)))
-        self.Q = PlannedTable(self.world, 0.0, self.settings.discount)
-        self.extrapolated = self.Q.extrapolated
+        self.sigma = self.options.get("deviation", 0.1 * self.r_max)
+        self.plan_from(0.0, self.settings.discount)
         self.Q_beta = self.Q
         self.drawn = Table(self.world, 0.0, self.settings.discount)
-
-    def own_tables(self) -> list[Table]:
-        return [self.Q, self.drawn]
+        self.own.append(self.drawn)
 
     def begin_episode(self) -> None:
-        for s in self.order:
+        for s in self.visited:
             for a in self.A:
                 self.draw(s, a)
         self.plan(1e-5 * self.V)
 
     def learn_tables(self, transition: Transition) -> None:
-        if self.options.get("when_doubled", True) and self.n[transition.s][transition.a] in [2**k for k in range(30)]:
+        if self.options.get("when_doubled", True) and self.has_doubled(transition):
             self.begin_episode()
-
-    def draw(self, s: int, a: int) -> None:
-        raise NotImplementedError
 
     def normal(self) -> float:
         """Draw from N(0, 1): a point of the unit disc."""
@@ -347,12 +321,10 @@ class Psrl(Sampler):
         self.is_optimistic = self.options.get("untried", "optimistic") == "optimistic"
         self.s_0, self.p_0 = Table(self.world, 0.0, 0.0), Table(self.world, 1.0, 0.0)
         self.p: dict[Pair, dict[int | None, float]] = {}
-
-    def own_tables(self) -> list[Table]:
-        return [*super().own_tables(), self.s_0, self.p_0]
+        self.own += [self.s_0, self.p_0]
 
     def draw(self, s: int, a: int) -> None:
-        n, r_max = self.n[s][a], self.V * (1.0 - self.settings.discount)
+        n, r_max = self.n[s][a], self.r_max
         n_0 = (self.sigma / r_max) * (self.sigma / r_max)
         mean = 0.0
         for p, r, _ in self.outcomes(s, a):
@@ -360,7 +332,7 @@ class Psrl(Sampler):
         mean = n * mean / (n + n_0) + (n_0 * r_max / (n + n_0) if self.is_optimistic else 0.0)
         self.drawn.values[s][a] = mean + self.sigma / math.sqrt(n + n_0) * self.normal()
         # States are numbered from 1 in the order of their discovery, and pairs by state and action.
-        self.s_0.values[s][a] = len(self.A) * (1 + self.random.below(len(self.order)))
+        self.s_0.values[s][a] = len(self.A) * (1 + self.random.below(len(self.visited)))
         total = prior = 0.0 if self.is_optimistic and n > 0 else self.gamma(1.0)
         draws = {s_next: self.gamma(count) for s_next, count in self.counts.get((s, a), {}).items()}
         for draw in draws.values():
@@ -372,7 +344,7 @@ class Psrl(Sampler):
         if self.is_optimistic and self.n[s][a] == 0:
             return self.drawn.values[s][a] / (1 - self.Q.gamma)
         s_0 = int(self.s_0.values[s][a]) // len(self.A)
-        value = self.p_0.values[s][a] * (self.Q.value(self.order[s_0 - 1]) if s_0 > 0 else 0.0)
+        value = self.p_0.values[s][a] * (self.Q.value(self.visited[s_0 - 1]) if s_0 > 0 else 0.0)
         for s_next, p in self.p.get((s, a), {}).items():
             value += p * self.Q.value(s_next)
         return self.drawn.values[s][a] + self.Q.gamma * value
@@ -383,8 +355,7 @@ class GoalDirected(Planner):
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        self.Q = PlannedTable(self.world, 0.0, self.settings.discount)
-        self.extrapolated = self.Q.extrapolated
+        self.plan_from(0.0, self.settings.discount)
         self.Q_beta = self.Q_pi
         self.goal: Pair | None = None
         self.n_states = 0
@@ -406,22 +377,22 @@ class GoalDirected(Planner):
         is_new = goal != self.goal
         if is_new:
             self.goal = goal
-            for s in self.order:
+            for s in self.visited:
                 for a in self.actions(s):
                     self.Q.values[s][a] = 0.0
         n = self.n[goal[0]][goal[1]]
-        if is_new or self.n[transition.s][transition.a] in [2**k for k in range(30)]:
+        if is_new or self.has_doubled(transition):
             self.plan(1e-8)
         self.explores = n == 0 or math.log(self.i + 1) > self.options.get("threshold", 0.01) * n
 
     def least_visited(self, transition: Transition) -> Pair:
         """Return a least visited pair: the first, or a random one, drawn when it was visited or a state is new."""
-        pairs = [(s, a) for s in self.order for a in self.actions(s)]
+        pairs = [(s, a) for s in self.visited for a in self.actions(s)]
         if self.options.get("ties", "first") == "first":
             return min(pairs, key=lambda pair: self.n[pair[0]][pair[1]])
-        if self.goal is not None and self.goal != transition.pair and self.n_states == len(self.order):
+        if self.goal is not None and self.goal != transition.pair and self.n_states == len(self.visited):
             return self.goal
-        self.n_states, found, ties = len(self.order), pairs[0], 1
+        self.n_states, found, ties = len(self.visited), pairs[0], 1
         for s, a in pairs[1:]:
             if self.n[s][a] < self.n[found[0]][found[1]]:
                 found, ties = (s, a), 1
@@ -440,9 +411,7 @@ class Dora(Planner):
         self.Q_beta = self.Q_pi
         self.E = Table(self.world, 1.0, self.options.get("gamma_e", 0.9))
         self.last: Pair | None = None
-
-    def own_tables(self) -> list[Table]:
-        return [self.E]
+        self.own = [self.E]
 
     def begin_episode(self) -> None:
         self.last = None
@@ -459,7 +428,7 @@ class Dora(Planner):
             E[pair[1]] += self.settings.learning_rate * (target - E[pair[1]])
 
     def choose(self, s: int) -> int:
-        tau = self.options.get("temperature", self.V * (1.0 - self.settings.discount))
+        tau = self.options.get("temperature", self.r_max)
         scores = []
         for Q, E in zip(self.Q_pi.values[s], self.E.values[s], strict=True):
             if E >= 1:  # Infinity, but finite.
@@ -478,9 +447,7 @@ class UcbQ(Planner):
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self.estimate = Table(self.world, self.V, self.settings.discount)
-
-    def own_tables(self) -> list[Table]:
-        return [self.Q, self.estimate]
+        self.own.append(self.estimate)
 
     def learn_tables(self, transition: Transition) -> None:
         s, a, r, s_next, terminal = transition

@@ -61,7 +61,7 @@ class QLearning:
         self.invalid: dict[int, set[int]] = {}
         self.n = [[0] * world.n_actions for _ in range(world.n_states)]
         self.i = 0
-        self.visited: set[int] = set()
+        self.visited: list[int] = []
         self.random, self.replay_random = RandomStream(seed, "explorer"), RandomStream(seed, "replay")
         replay = settings.replay
         window = replay.capacity or 20 * settings.horizon
@@ -70,6 +70,7 @@ class QLearning:
         # r_max / (1 - γ); if no reward is positive, (r_max - r_min) / (1 - γ), as in the paper's footnote.
         span = r_max if r_max > 0 else r_max - r_min
         self.Q_range = (span if span > 0 else 1.0) / (1.0 - settings.discount)
+        self.r_max = self.Q_range * (1.0 - settings.discount)
         self.Q_start = self.Q_range if settings.initial == "optimistic" else 0.0
         self.Q_pi = Table(world, 0.0, settings.discount)
         self.Q_beta = Table(world, self.Q_start, settings.discount)
@@ -106,11 +107,12 @@ class QLearning:
 
     def visit(self, s: int) -> None:
         """Record that a state is visited."""
-        self.visited.add(s)
+        if s not in self.visited:
+            self.visited.append(s)
 
     def choose(self, s: int) -> int:
-        """Draw an action from β(·|s)."""
-        raise NotImplementedError
+        """Draw an action from β(·|s): by default argmax Q^β."""
+        return self.random.argmax(self.Q_beta.values[s])
 
     def observe(self, transition: Transition) -> None:
         """Count, store and learn: the inner loop of every algorithm."""
@@ -120,7 +122,11 @@ class QLearning:
         else:
             self.memory_changed = self.memory.store(transition)
             self.learn(self.batch(), self.memory.mean_reward)
+        self.learn_tables(transition)
         self.i += 1
+
+    def learn_tables(self, transition: Transition) -> None:
+        """Update the explorer's own tables; most explorers have none."""
 
     def replay(self, times: int) -> None:
         """Learn from the memory again, without a new transition and with one sweep each time."""

@@ -13,11 +13,11 @@ import pytest
 import wanderlust as wl
 from wanderlust.agents.file import FORMAT
 from wanderlust.core.errors import BadFile
+from wanderlust.core.schema import parse_toml
 from wanderlust.exams.exam import exams_in
 from wanderlust.experiments.comparison import read_comparison
 from wanderlust.experiments.report.sweep_report import sweeps_in
 from wanderlust.experiments.store import PACK_FORMAT, PACKS
-from wanderlust.worlds.grid import parse_toml
 
 FILES = Path(__file__).parents[1] / "data" / "formats"
 

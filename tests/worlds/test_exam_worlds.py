@@ -11,6 +11,7 @@ import pytest
 
 import wanderlust as wl
 from wanderlust.core.errors import InvalidWorld
+from wanderlust.core.mdp import TabularMDP
 from wanderlust.core.planning import optimal_values, policy_value
 from wanderlust.environments.world_env import WorldEnv
 from wanderlust.worlds.exam_suite import FAMILIES, LEVELS, PREFIX, VERSION, exam_world, fingerprint
@@ -18,19 +19,13 @@ from wanderlust.worlds.registry import EXAM_WORLDS
 
 FROZEN = Path(__file__).parents[1] / "data" / "exam_worlds.json"
 
-every_family = pytest.mark.parametrize("family", FAMILIES)
+SUITE = list(itertools.product(FAMILIES, LEVELS, (False, True)))
 
 
-@every_family
-def test_the_worlds_are_valid_and_a_random_or_idle_policy_is_far_from_optimal(family: str) -> None:
-    """A return of 0 must not come close to a pass, also where a random policy collects penalties."""
-    for held_out, level in itertools.product((False, True), LEVELS):
-        world = exam_world(family, level=level, held_out=held_out)
-        wl.check_world(world)
-        uniform = np.full((world.n_states, world.n_actions), 1.0 / world.n_actions)
-        best, random = world.mdp.start @ optimal_values(world.mdp).v, world.mdp.start @ policy_value(world.mdp, uniform)
-        assert random < 0.5 * best
-        assert held_out or (0.0 - random) / (best - random) < 0.6
+def optimal_and_random(mdp: TabularMDP) -> tuple[float, float]:
+    """Return the optimal value of the start, and that of the random policy."""
+    uniform = np.full((mdp.n_states, mdp.n_actions), 1.0 / mdp.n_actions)
+    return float(mdp.start @ optimal_values(mdp).v), float(mdp.start @ policy_value(mdp, uniform))
 
 
 def test_the_suite_is_frozen() -> None:
@@ -41,12 +36,27 @@ def test_the_suite_is_frozen() -> None:
         f"{family} {level} {'held-out' if held_out else 'development'}": fingerprint(
             exam_world(family, level=level, held_out=held_out)
         )
-        for family in FAMILIES
-        for level in LEVELS
-        for held_out in (False, True)
+        for family, level, held_out in SUITE
     }
     assert worlds == frozen["worlds"]
-    assert len(set(worlds.values())) == 2 * len(FAMILIES) * len(LEVELS)
+    assert len(set(worlds.values())) == len(SUITE)
+    assert tuple(PREFIX + family for family in FAMILIES) == EXAM_WORLDS
+    assert not set(EXAM_WORLDS) & set(wl.world_names())
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_worlds_are_valid_and_a_random_or_idle_policy_is_far_from_optimal(family: str) -> None:
+    """A return of 0 must not come close to a pass, also where a random policy collects penalties."""
+    for level, held_out in itertools.product(LEVELS, (False, True)):
+        world = wl.make_world(f"exam-{family}", level=level, held_out=held_out)
+        wl.check_world(world)
+        assert fingerprint(wl.make_world(world.name, **world.options)) == fingerprint(world)
+        best, random = optimal_and_random(world.mdp)
+        assert random < 0.5 * best
+        assert held_out or (0.0 - random) / (best - random) < 0.6
+    env = gym.make(f"wanderlust/Exam{family.title()}-v0", level=2)
+    env.reset(seed=0)
+    env.step(env.action_space.sample())
 
 
 def test_the_hash_depends_on_all_that_a_run_depends_on() -> None:
@@ -63,27 +73,12 @@ def test_the_hash_depends_on_all_that_a_run_depends_on() -> None:
     assert len({fingerprint(each) for each in (world, *changed)}) == 1 + len(changed)
 
 
-@every_family
-def test_a_world_is_made_by_its_name_and_registered_with_gymnasium(family: str) -> None:
-    world = wl.make_world(f"exam-{family}", level=2, held_out=True)
-    assert world.options == {"level": 2, "held_out": True}
-    assert fingerprint(wl.make_world(world.name, **world.options)) == fingerprint(world)
-    env = gym.make(f"wanderlust/Exam{family.title()}-v0", level=2)
-    _, _ = env.reset(seed=0)
-    env.step(env.action_space.sample())
-    env.close()
-
-
 def test_the_treasure_of_a_shift_world_moves_and_the_bounds_stay() -> None:
-    for held_out, level in itertools.product((False, True), LEVELS):
+    for level, held_out in itertools.product(LEVELS, (False, True)):
         world = exam_world("shift", level=level, held_out=held_out)
-        uniform = np.full((world.n_states, world.n_actions), 1.0 / world.n_actions)
-        found = [
-            (mdp.start @ optimal_values(mdp).v, mdp.start @ policy_value(mdp, uniform))
-            for mdp in (world.dynamics(world.changes_at - 1), world.dynamics(world.changes_at))
-        ]
-        assert found[0] == pytest.approx(found[1], rel=1e-9)
-        assert not np.array_equal(world.mdp.reward, world.dynamics(world.changes_at).reward)
+        before, after = world.dynamics(world.changes_at - 1), world.dynamics(world.changes_at)
+        assert optimal_and_random(before) == pytest.approx(optimal_and_random(after), rel=1e-9)
+        assert not np.array_equal(before.reward, after.reward)
 
 
 def test_an_environment_and_a_simulator_change_with_the_world() -> None:
@@ -103,22 +98,20 @@ def test_an_environment_and_a_simulator_change_with_the_world() -> None:
     assert [simulator.step(goal, 0)[2] for _ in range(3)] == terminated
 
 
-def test_a_run_in_a_changing_world_equals_one_step_by_step() -> None:
+@pytest.mark.parametrize("explorer", ["vv-ucb", "r-max"])
+def test_a_run_in_a_changing_world_equals_one_step_by_step(explorer: str) -> None:
     world = exam_world("shift", level=1)
-    for explorer in ("vv-ucb", "r-max"):
-        record = wl.train(world, explorer, budget=5_000, keep_trajectory=True)
-        agent = wl.Agent.for_world(world, explorer, budget=5_000)
-        simulator, actions = agent.simulate(world), []
-        state, t = simulator.reset(), 0
-        for _ in range(5_000):
-            action, t = agent.act(state), t + 1
-            next_state, reward, terminated = simulator.step(state, action)
-            truncated = not terminated and t == world.defaults.horizon
-            agent.observe(state, action, reward, next_state, terminated, truncated)
-            actions.append(action)
-            state, t = (simulator.reset(), 0) if terminated or truncated else (next_state, t)
-        assert actions == record.actions.tolist()
-        assert np.array_equal(agent.tables["target"], record.tables["target"])
+    record = wl.train(world, explorer, budget=5_000, keep_trajectory=True)
+    agent = wl.Agent.for_world(world, explorer, budget=5_000)
+    simulator, state, t = agent.simulate(world), world.mdp.start.argmax(), 0
+    for recorded in record.actions:
+        action, t = agent.act(state), t + 1
+        assert action == recorded
+        next_state, reward, terminated = simulator.step(state, action)
+        truncated = not terminated and t == world.defaults.horizon
+        agent.observe(state, action, reward, next_state, terminated, truncated)
+        state, t = (simulator.reset(), 0) if terminated or truncated else (next_state, t)
+    assert np.array_equal(agent.tables["target"], record.tables["target"])
 
 
 @pytest.mark.parametrize(
@@ -128,11 +121,6 @@ def test_a_run_in_a_changing_world_equals_one_step_by_step() -> None:
 def test_a_change_that_is_not_possible_is_refused(change: dict[str, object], message: str) -> None:
     with pytest.raises(InvalidWorld, match=message):
         wl.check_world(replace(exam_world("shift", level=1), **change))
-
-
-def test_the_registered_names_are_those_of_the_suite() -> None:
-    assert tuple(PREFIX + family for family in FAMILIES) == EXAM_WORLDS
-    assert not set(EXAM_WORLDS) & set(wl.world_names())
 
 
 @pytest.mark.parametrize(("options", "message"), [({"level": 5}, "level"), ({"held_out": 3}, "held_out")])

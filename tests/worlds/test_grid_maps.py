@@ -30,25 +30,6 @@ CAVE = """
     name = a cave
 """
 
-CAVE_TOML = """
-name = "a cave"
-map = '''
-S..#
-.A.S
-ccPB
-'''
-step = -0.01
-horizon = 33
-long_horizon = 66
-budget = 444
-discount = 0.9
-
-[legend]
-A = "treasure 10 enter down"
-B = "penalty -20"
-c = "puddle -0.5 enter left right"
-"""
-
 
 def reference_step(lines, entries, row, column, action):
     """Return the next cell, computed for one cell at a time."""
@@ -106,22 +87,11 @@ def test_moves_equal_the_reference(data):
                 assert found == expected
 
 
-def test_toml_defines_the_same_world(tmp_path):
-    plain = make_world(CAVE)
-    file = tmp_path / "cave.toml"
-    file.write_text(CAVE_TOML)
-    text_file = tmp_path / "cave.txt"
-    text_file.write_text(CAVE)
-    for other in (make_world(file), make_world(str(file)), make_world(text_file)):
-        assert (other.name, other.defaults) == (plain.name, plain.defaults)
-        for expected, actual in zip(plain.mdp, other.mdp, strict=True):
-            np.testing.assert_array_equal(actual, expected)
-
-
 def test_a_map_can_be_recreated_from_its_options(tmp_path):
-    file = tmp_path / "cave.toml"
-    file.write_text(CAVE_TOML)
-    for world in (make_world(CAVE, step=-1.0, slips=[0.8, 0.1, 0.1]), make_world(file, horizon=7)):
+    file = tmp_path / "cave.txt"
+    file.write_text(CAVE)
+    changed = make_world(CAVE, step=-1.0, slips=[0.8, 0.1, 0.1])
+    for world in (changed, make_world(file), make_world(str(file), horizon=7)):
         again = make_world(world.name, **json.loads(json.dumps(world.options)))
         assert (again.name, again.defaults, again.options) == (world.name, world.defaults, world.options)
         for expected, actual in zip(world.mdp, again.mdp, strict=True):
@@ -133,30 +103,23 @@ def test_options_replace_the_settings_of_a_map():
     assert (world.name, world.defaults.horizon, world.defaults.budget) == ("renamed", 5, 444)
     assert world.mdp.reward[0, 0, 0] == 0
     assert not world.mdp.terminal.any()
+    assert make_world("map", map="S.\n").n_states == 2
 
 
 def test_a_prison_is_left_with_its_probability():
     world = make_world("SPQ.\n\nQ = prison 0.25\nescape = 0.1\n")
     probability, next_state = world.mdp.probability, world.mdp.next_state
-    assert probability[1, RIGHT].tolist() == [0.1, 0.9]
+    assert probability[:, RIGHT].tolist() == [[1.0, 0.0], [0.1, 0.9], [0.25, 0.75], [1.0, 0.0]]
     assert next_state[1, RIGHT].tolist() == [2, 1]
-    assert probability[2, RIGHT].tolist() == [0.25, 0.75]
-    assert probability[0, RIGHT].tolist() == [1.0, 0.0]
     assert make_world("SP.\n", escape=1.0).mdp.next_state[1, RIGHT, 0] == 2
     check_world(world)
 
 
-def test_defaults_depend_on_the_size_of_the_map():
-    world = make_world("S..#\n....\n")
-    assert (world.defaults.horizon, world.defaults.budget, world.name) == (18, 700, "map")
-    assert make_world("map", map="S.\n").n_states == 2
-    assert make_world("S.\n\nname = 007\n").name == "007"
-
-
-def test_letters_may_be_any_character():
-    world = make_world("S.💎\n..é\n\n💎 = treasure 3\né = reward 0.5\n")
-    assert world.mdp.reward[[2, 5], 0, 0].tolist() == [3, 0.5]
-    assert not world.mdp.terminal[5].any()
+def test_defaults_depend_on_the_size_of_the_map_and_letters_may_be_any_character():
+    world = make_world("S.💎#\n..é.\n\n💎 = treasure 3\né = reward 0.5\nname = 007\n")
+    assert (world.defaults.horizon, world.defaults.budget, world.name) == (18, 700, "007")
+    assert world.mdp.reward[[2, 6], 0, 0].tolist() == [3, 0.5]
+    assert not world.mdp.terminal[6].any()
 
 
 def test_a_large_map():
@@ -192,6 +155,8 @@ def test_a_large_map():
         ("S.A\n\nA =\n", "line 3, column 1", "unknown kind of cell"),
         ("S.A\n\nA = treasure 1 enter lft\n", "line 3, column 1", "Did you mean 'left'"),
         ("S.A\n\nA = treasure 1 enter\n", "line 3, column 1", "at least one move"),
+        ("S.=\n\n= = floor\n", "line 3, column 1", "unknown setting of a map ''"),
+        ("S.\0\n\n\0 = floor\n", "line 3, column 1", "cannot be a letter of a map"),
         ("S..\n\nS = treasure 1\n", "line 3, column 1", "built in (start)"),
         ("S..\n\nhorizont = 3\n", "line 3, column 1", "Did you mean 'horizon'"),
         ("S..\n\nhorizon = 0\n", "line 3, column 1", "horizon must be a whole number from 1 to 1,000,000,000,000"),
@@ -210,38 +175,13 @@ def test_an_invalid_map_names_location_and_reason(text, place, message):
 
 
 @pytest.mark.parametrize(
-    ("toml", "message"),
-    [
-        ("map = ", "not a TOML file"),
-        ("name = 'x'", "needs a multi-line string 'map'"),
-        ("map = 'S.'\nlegend = 3", "must be a table"),
-        ("map = 'S.'\n[legend]\nAB = 'treasure 1'", "single letters"),
-        ("map = 'S.A'\n[legend]\nA = 3", "legend 'A': unknown kind of cell"),
-        ("map = 'S.'\nstep = true", "setting 'step': step must be"),
-        ('map = """\nS.\n.X\n"""', "map line 2, column 2: unknown letter 'X'"),
-        ('map = """\nS.\n\n..\n"""', "map line 2, column 1: this line has 0 cells"),
-        (".".join(["a"] * 100_000) + " = 1", "line 1 has 99,999 dots outside of texts"),
-        ("map = '''\n" + "S." * 30 + "\n'''\n\n" + "a." * 30 + "a = 1", "line 5 has 30 dots outside of texts"),
-        ("map = 'S.='\n[legend]\n'=' = 'floor'", "'=' cannot be a letter of a map"),
-        ("map = 'S.'\nname = 'a\\u2028b'".replace("'a", '"a').replace("b'", 'b"'), "name must be non-empty text"),
-    ],
-)
-def test_an_invalid_toml_map_names_location_and_reason(tmp_path, toml, message):
-    file = tmp_path / "bad.toml"
-    file.write_text(toml)
-    with pytest.raises(InvalidMap) as caught:
-        make_world(file)
-    assert str(caught.value).startswith(str(file))
-    assert message in str(caught.value)
-
-
-@pytest.mark.parametrize(
     ("given", "options", "error", "message"),
     [
         ("S#.\n##.\n", {}, InvalidWorld, "no action leads away"),
         ("S.\n", {"name": "toy"}, InvalidSetting, "registered world"),
         ("mine", {"map": 3}, InvalidMap, "must be text"),
         (CAVE, {"horizon": 0}, InvalidSetting, "horizon"),
+        (CAVE, {"name": "a\u2028b"}, InvalidMap, "name must be non-empty text"),
         (CAVE, {"horizn": 3}, UnknownName, "Did you mean 'horizon'"),
         ("S.\n\nhorizon = " + "9" * 5000, {}, InvalidMap, "line 3, column 1"),
     ],
@@ -269,31 +209,24 @@ def test_encodings_and_line_ends(tmp_path):
         make_world(path)
 
 
-@pytest.mark.parametrize("suffix", [".txt", ".toml"])
-def test_only_regular_files_of_limited_size_are_read(tmp_path, suffix):
-    pipe, folder, device, large = (tmp_path / f"{name}{suffix}" for name in ("pipe", "folder", "device", "large"))
+def test_only_regular_files_of_limited_size_are_read(tmp_path):
+    pipe, folder, device, large = (tmp_path / f"{name}.txt" for name in ("pipe", "folder", "device", "large"))
     os.mkfifo(pipe)
     folder.mkdir()
     device.symlink_to("/dev/zero")
     with large.open("wb") as file:
         file.truncate(10**9)
     for path, reason in (
-        (pipe, "it is a named pipe"),
-        (folder, "it is a folder"),
-        (device, "it is a device"),
-        (large, "too large, 1,000,000,000 bytes; the maximum is 10,000,000"),
-        (tmp_path / f"missing{suffix}", "there is no such file"),
-        (tmp_path / f"{'x' * 300}{suffix}", "File name too long"),
-        (f"a\0b{suffix}", "must be the path of a file"),
+        (pipe, "named pipe"),
+        (folder, "folder"),
+        (device, "device"),
+        (large, "1,000,000,000 bytes; the maximum is 10,000,000"),
+        (tmp_path / "missing.txt", "no such file"),
+        (tmp_path / f"{'x' * 300}.txt", "File name too long"),
+        ("a\0b.txt", "must be the path of a file"),
     ):
         with pytest.raises(WanderlustError, match=reason):
             make_world(path)
-
-
-def test_a_wide_toml_map_with_dots_is_valid(tmp_path):
-    path = tmp_path / "map.toml"
-    path.write_text("map = '''\n" + "S" + ".a" * 200 + "\n'''  # " + "." * 100 + '\n[legend]\na = "floor"\n')
-    assert make_world(path).n_states == 401
 
 
 def test_too_many_cells_are_refused(monkeypatch):
@@ -306,7 +239,7 @@ def test_unreachable_treasures_give_a_warning():
     with pytest.warns(UserWarning, match=r"world 'map': the treasure cannot be reached.* \(1, 5\)\.$") as caught:
         make_world("S.A#B\n\nA = treasure 1\nB = treasure 2\n")
     assert caught[0].filename == __file__
-    with pytest.warns(UserWarning, match=r"\(1, 4\), \(1, 5\), \(1, 6\), \(1, 7\), \(1, 8\) and 3 more\.$"):
+    with pytest.warns(UserWarning, match=r"\(1, 4\), \(1, 5\), \(1, 6\), \(1, 7\), \(1, 8\)\.$"):
         make_world("S.#AAAAAAAA\n\nA = treasure 1\n")
     with pytest.warns(UserWarning, match="cannot be reached"):
         make_world("S.PA\n\nA = treasure 1\n")

@@ -47,54 +47,32 @@ def cell_of(frame, env, row, column):
 
 
 def test_text_shows_the_map_the_agent_and_a_legend():
-    text, _ = rendered(CAVE, "ansi", [1])
-    assert text.splitlines() == [
-        "S@.#.",
-        ".A.#.",
-        "..P.C",
-        "aa..B",
-        "DD...",
-        "",
-        "A = treasure 1",
-        "B = treasure 10000",
-        "C = penalty -20",
-        "D = reward 0.1",
-        "a = puddle -0.01",
-        "",
-        "map   step 1 (right)   return 0",
-    ]
+    text, env = rendered(CAVE, "ansi", [1])
+    rows = ["S@.#.", ".A.#.", "..P.C", "aa..B", "DD..."]
+    legend = {"A = treasure 1", "B = treasure 10000", "C = penalty -20", "D = reward 0.1", "a = puddle -0.01"}
+    assert text.splitlines()[:5] == rows
+    assert legend < set(text.splitlines())
+    assert "step 1 (right)" in text
+    # Without the agent, it is a map.
+    again = wl.make_world(text_map(env.world.layout, 7).replace("@", "."))
+    assert np.array_equal(again.layout.kind, env.world.layout.kind)
+    assert np.array_equal(again.layout.value, env.world.layout.value)
 
 
-def test_the_text_of_a_map_is_a_map():
-    world = wl.make_world(CAVE)
-    text = text_map(display_layout(world), 7).replace("@", ".")
-    again = wl.make_world(text)
-    assert np.array_equal(again.layout.kind, world.layout.kind)
-    assert np.array_equal(again.layout.value, world.layout.value)
-
-
-def test_taxi_shows_passengers_on_board_and_waiting():
-    text, env = rendered("taxi", "ansi", [3, 3, 1, 1, 2, 2])
-    assert env.world.layout.layer_names[4] == "with 1"
-    assert text.splitlines()[0] == "S#@.#.A"
-    assert text.splitlines()[4:6] == ["......2", "3.....#"]
-    assert "taxi, with 1" in text
-    assert "A = treasure 1\n" in text
-
-
-@pytest.mark.parametrize(("flag", "meaning"), [("bomb", "A = penalty -1"), ("treasure", "A = treasure 1")])
-def test_deep_sea_shows_the_content_of_the_last_cell(flag, meaning):
-    text, _ = rendered("deep-sea", "ansi", depth=4, flag=flag)
-    assert text.splitlines()[:4] == ["@###", "..##", "...#", "...A"]
-    assert meaning in text
-    assert f"deep-sea, {flag}" in text
-
-
-def test_termination_is_shown_in_the_state_acted_in():
-    text, env = rendered("SA\n\nA = treasure 1\n", "ansi", [1, 0])
-    assert text.startswith("S@\n")
-    assert "step 2 (left, terminated)   return 1" in text
-    assert env.reset()[0] == 0
+@pytest.mark.parametrize(
+    ("world", "options", "actions", "rows", "meanings"),
+    [
+        ("taxi", {}, [3, 3, 1, 1, 2, 2], {0: "S#@.#.A", 4: "......2", 5: "3.....#"}, ["with 1", "A = treasure 1"]),
+        ("deep-sea", {"depth": 4, "flag": "bomb"}, [], {0: "@###", 3: "...A"}, ["A = penalty -1", "deep-sea, bomb"]),
+        ("deep-sea", {"depth": 4, "flag": "treasure"}, [], {1: "..##"}, ["A = treasure 1", "deep-sea, treasure"]),
+        ("SA\n\nA = treasure 1\n", {}, [1, 0], {0: "S@"}, ["step 2 (left, terminated)", "return 1"]),
+    ],
+)
+def test_text_of_layers_and_of_the_last_step(world, options, actions, rows, meanings):
+    """Termination is shown in the state acted in."""
+    text, _ = rendered(world, "ansi", actions, **options)
+    assert {row: text.splitlines()[row] for row in rows} == rows
+    assert all(meaning in text for meaning in meanings)
 
 
 def test_more_values_than_letters():
@@ -123,22 +101,16 @@ def test_every_world_has_an_image(world):
     assert not np.array_equal(env.render(), before)
 
 
-def test_kinds_of_cells_look_different():
-    frame, env = rendered(CAVE, "rgb_array")
+def test_kinds_of_cells_look_different_and_the_agent_is_drawn_in_its_cell():
+    frame, env = rendered(CAVE, "rgb_array", [1, 1, 3])
     corners = {}
     for row, column in ((0, 2), (0, 3), (1, 1), (2, 2), (2, 4), (3, 0), (4, 0)):
         kind = CellKind(int(env.world.layout.kind[0, row, column]))
         corners[kind] = tuple(cell_of(frame, env, row, column)[8, 8])
     assert len(set(corners.values())) == len(corners) == 7
-
-
-def test_the_agent_is_drawn_in_the_cell_of_its_state():
-    frame, env = rendered("toy", "rgb_array", [1, 1, 3])
-    agents = (frame == (0xC2, 0x25, 0x5C)).all(axis=2)
-    rows, columns = np.nonzero(agents)
-    size = env._renderer.cell
-    assert set(rows // size) == {1}
-    assert set((columns - env._renderer.left) // size) == {2}
+    rows, columns = np.nonzero((frame == (0xC2, 0x25, 0x5C)).all(axis=2))
+    assert set(rows // env._renderer.cell) == {1}
+    assert set((columns - env._renderer.left) // env._renderer.cell) == {2}
 
 
 def test_values_are_written_in_their_cells_or_beside_small_ones():
@@ -158,23 +130,20 @@ def test_cells_get_darker_with_every_visit():
     reds = []
     for _ in range(4):
         reds.append(int(cell_of(env.render(), env, 0, 1)[3, 3, 0]))
-        for action in (1, 0):
-            env.step(action)
-    assert reds == sorted(reds, reverse=True)
-    assert len(set(reds)) == 4
+        env.step(1)
+        env.step(0)
+    assert reds == sorted(set(reds), reverse=True)
 
 
 def test_bars_are_drawn_at_closed_sides():
     frame, env = rendered(CAVE, "rgb_array")
     size, left = env._renderer.cell, env._renderer.left
-    wall = (0x3D, 0x46, 0x57)
-    puddle = frame[3 * size : 4 * size, left : left + size]
-    assert (puddle[0, size // 2] == wall).all()
-    assert (puddle[-1, size // 2] == wall).all()
-    assert not (puddle[size // 2, 0] == wall).all()
-    treasure = frame[3 * size : 4 * size, left + 4 * size : left + 5 * size]
-    assert not (treasure[0, size // 2] == wall).all()
-    assert all((treasure[at] == wall).all() for at in ((-1, size // 2), (size // 2, 0), (size // 2, -1)))
+    middle, closed = size // 2, []
+    for column in (0, 4):  # The puddle is entered from left and right, the treasure from above.
+        cell = frame[3 * size : 4 * size, left + column * size : left + (column + 1) * size]
+        sides = cell[[0, -1, middle, middle], [middle, middle, 0, -1]]
+        closed.append((sides == (0x3D, 0x46, 0x57)).all(axis=1).tolist())
+    assert closed == [[True, True, False, False], [False, True, True, True]]
 
 
 def test_a_large_world_has_an_image_of_limited_size():

@@ -230,12 +230,6 @@ class SealedCache:
         with contextlib.suppress(BadFile):  # A folder that has become unsafe: loading has said so.
             folder.write(name, dumps(compiled._reduce()))
 
-    def enable(self) -> None:
-        """Do nothing: the cache is always on."""
-
-    def disable(self) -> None:
-        """Do nothing: the cache is always on."""
-
     def flush(self) -> None:
         """Do nothing: a changed function gets another file name."""
 

@@ -168,8 +168,7 @@ class EnvironmentOptions:
             return parsed
         text = read_map_file(check_path("the map", self.environment))
         # A text without a newline would be taken for a path.
-        is_toml = self.environment.endswith(".toml")
-        return {"map": text if is_toml else text.rstrip("\n") + "\n", **parsed}
+        return {"map": text.rstrip("\n") + "\n", **parsed}
 
     @cached_property
     def encoder_options(self) -> dict[str, Any]:

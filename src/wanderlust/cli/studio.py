@@ -127,7 +127,7 @@ def _read_what(what: str, explorers: tuple[str, ...], seed: int, lesson: str) ->
     if lesson:
         return _Opening(known[lesson].setup, None, known, lesson)
     table: dict[str, Any] = {**given, "world": what or DEFAULT_WORLD}
-    if what.endswith((*MAP_SUFFIXES, ".map")) and what not in world_names():
+    if what.endswith((*MAP_SUFFIXES, ".map", ".toml")) and what not in world_names():
         table = _from_file(path, given)
         if "stops" in table:
             own = read_lesson(table, extra)
@@ -159,14 +159,13 @@ def _check(opening: _Opening) -> None:
 
 
 def _from_file(path: Path, given: dict[str, Any]) -> dict[str, Any]:
-    """Return the plain setup of a setup file (TOML with lanes), or of a map file."""
+    """Return the plain setup of a setup file (TOML), or of a map file."""
+    from wanderlust.core.schema import parse_toml
     from wanderlust.studio.limits import MAX_MESSAGE
-    from wanderlust.worlds.grid import parse_toml, read_map_file
+    from wanderlust.worlds.grid import read_map_file
 
     if path.suffix == ".toml":
-        table = parse_toml(read_text_file(path, max_bytes=MAX_MESSAGE))
-        if "lanes" in table:
-            return table
+        return parse_toml(read_text_file(path, max_bytes=MAX_MESSAGE))
     return {**given, "world": path.stem, "world_options": {"map": read_map_file(path)}}
 
 

@@ -117,13 +117,7 @@ def _checksum(metadata: Mapping[str, Any], arrays: Mapping[str, Any]) -> str:
 
 def _as_json(metadata: Mapping[str, Any], **options: Any) -> str:
     """Return metadata as JSON; numbers of NumPy, which callers may have given as options, become Python's."""
-    return json.dumps(metadata, default=_as_python_number, **options)
-
-
-def _as_python_number(value: Any) -> Any:
-    if isinstance(value, np.generic):
-        return value.item()
-    raise TypeError(f"{value!r} cannot be saved")
+    return json.dumps(metadata, default=lambda number: number.item(), **options)
 
 
 def _bytes_of(array: NDArray[Any]) -> NDArray[np.uint8]:
@@ -188,19 +182,13 @@ class _Member:
         """Return the array."""
         kind, shape = self.header
         array: NDArray[Any] = np.empty(shape[::-1] if self._is_fortran else shape, kind)
-        if array.size:
-            _fill(_bytes_of(array), self._stream, self._member)
+        target, position = _bytes_of(array) if array.size else np.empty(0, np.uint8), 0
+        while position < len(target):  # In pieces, so that the bytes are not in memory twice.
+            piece = self._stream.read(min(_CHUNK_BYTES, len(target) - position))
+            if not piece:
+                raise ValueError(f"{self._member.filename} is cut short")
+            target[position : position + len(piece)] = np.frombuffer(piece, np.uint8)
+            position += len(piece)
         if self._stream.read(1):  # At the end, zipfile compares the CRC.
             raise ValueError(f"{self._member.filename} is longer than declared")
         return array.T if self._is_fortran else array
-
-
-def _fill(target: NDArray[np.uint8], stream: IO[bytes], member: zipfile.ZipInfo) -> None:
-    """Read the bytes of an array in pieces, so that they are not in memory twice."""
-    position = 0
-    while position < len(target):
-        piece = stream.read(min(_CHUNK_BYTES, len(target) - position))
-        if not piece:
-            raise ValueError(f"{member.filename} is cut short")
-        target[position : position + len(piece)] = np.frombuffer(piece, np.uint8)
-        position += len(piece)

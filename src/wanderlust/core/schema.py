@@ -9,13 +9,20 @@ checked("a point", {"x": 10}, Point)  # InvalidSetting: a point, x: expected int
 from __future__ import annotations
 
 import re
+import tomllib
 from typing import Any, TypeVar
 
 import msgspec
 
-from wanderlust.core.errors import InvalidSetting
+from wanderlust.core.errors import BadFile, InvalidSetting
 
 T = TypeVar("T")
+
+MAX_DOTS = 20
+"""The most dots outside of texts in a line of TOML."""
+_TEXTS_AND_COMMENTS = re.compile(
+    r"""'''.*?'''|\"{3}(?:\\.|[^\\])*?\"{3}|"(?:\\.|[^"\\\n])*"|'[^'\n]*'|\#[^\n]*""", re.DOTALL | re.VERBOSE
+)
 
 
 class Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -41,3 +48,22 @@ def invalid(what: str, error: Exception) -> InvalidSetting:
         reason = f"{reason[:1].lower()}{reason[1:]}"
     place = path.lstrip(".")
     return InvalidSetting(f"{what}{f', {place}' if place else ''}: {reason}.")
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """Return the table of a TOML text, or raise `BadFile`."""
+    # The parser needs memory that grows with the square of the parts of a dotted key, a.b.c...
+    for number, line in enumerate(_TEXTS_AND_COMMENTS.sub(_line_breaks, text).split("\n"), start=1):
+        if line.count(".") > MAX_DOTS:
+            raise BadFile(f"not a TOML file: line {number} has {line.count('.'):,} dots outside of texts.")
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise BadFile("not a TOML file: too many nested brackets.") from None
+    except ValueError as error:  # A TOMLDecodeError, or an integer with thousands of digits.
+        raise BadFile(f"not a TOML file: {error}") from None
+
+
+def _line_breaks(match: re.Match[str]) -> str:
+    """Return the line breaks of a text, so that the numbers of the following lines stay the same."""
+    return "\n" * match[0].count("\n")

@@ -151,7 +151,7 @@ class GridEnv(WorldEnv):
         if not isinstance(map, str | Path) or not ("\n" in str(map) or str(map).endswith(MAP_SUFFIXES)):
             raise InvalidMap(
                 f"{GRID_ID} needs map=, a text map such as 'S.A\\n\\nA = treasure 1\\n' "
-                f"or the path of a .txt or .toml file, got {map!r}."
+                f"or the path of a .txt file, got {map!r}."
             )
         super().__init__(map, render_mode=render_mode, **options)
 

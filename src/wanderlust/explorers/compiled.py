@@ -131,20 +131,13 @@ def _dependencies(cls: type) -> str | None:
     return None if fingerprint is None else f"{source_hash()} {fingerprint}"
 
 
-def learn_function(spec: TableSpec) -> Any:
-    """Return the function that learns from one transition."""
+def learn_functions(spec: TableSpec) -> tuple[Any, Any]:
+    """Return the function that learns from one transition, and that for the swept tables if the first one calls it."""
     if spec.n_own > 0:
-        return learn_with_own_tables
+        return learn_with_own_tables, learn_by_sweeps if spec.memory == FULL else learn_with_limited_memory
     if spec.memory != FULL:
-        return learn_with_limited_memory
-    return learn_with_heads if spec.n_heads > 0 else learn_by_sweeps
-
-
-def swept_learn_function(spec: TableSpec) -> Any:
-    """Return the function for the swept tables if `learn_function` does more than that, otherwise None."""
-    if spec.n_own > 0:
-        return learn_by_sweeps if spec.memory == FULL else learn_with_limited_memory
-    return learn_by_sweeps if spec.n_heads > 0 else None
+        return learn_with_limited_memory, None
+    return (learn_with_heads, learn_by_sweeps) if spec.n_heads > 0 else (learn_by_sweeps, None)
 
 
 @functools.cache
@@ -161,6 +154,7 @@ class ExplorerHooks:
         self._box: Any = by_pointer(ExplorerBox(explorer))
         """Keeps the explorer's fields in memory while compiled code uses their address."""
         self._arguments = learner, spec_pointer
+        learn, swept = learn_functions(spec)
         has_signals = spec.bonus_signal != NO_SIGNAL or spec.visitation_signal != NO_SIGNAL
         self.values = Hooks(
             explorer=self.explorer,
@@ -170,8 +164,8 @@ class ExplorerHooks:
             transition_signal=(
                 self._address(_transition_signal, *self._arguments, 0, 0.0, 0, 0) if spec.memory == NO_MEMORY else 0
             ),
-            learn=self._learn_address(learn_function(spec)),
-            learn_by_sweeps=self._learn_address(swept) if (swept := swept_learn_function(spec)) else 0,
+            learn=self._learn_address(learn),
+            learn_by_sweeps=self._learn_address(swept) if swept else 0,
             learn_own=self._address(_learn_own, *self._arguments, 0, 0, 0.0, 0) if spec.n_own else 0,
         )
         self.pointer = by_pointer(self.values)

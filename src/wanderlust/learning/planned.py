@@ -184,16 +184,13 @@ def sweep_planned(explorer: Any, model: Model, ascending: bool, everywhere: bool
         state = i if ascending else n_states + 1 - i
         if everywhere or marked[state] != 0:
             marked[state] = 0
-            first = state * n_actions
-            for pair in range(first, first + n_actions):
+            for pair in range(state * n_actions, (state + 1) * n_actions):
                 if not model.is_valid(pair):
                     continue
                 value = explorer.backup(model, pair)
                 largest = better(largest, abs(value - values[pair]), False)
                 values[pair] = value
-            best = values[first]
-            for pair in range(first + 1, first + n_actions):
-                best = better(best, values[pair], False)
+            best = best_action_value(values, state, n_actions, False)
             if best != state_values[state]:
                 state_values[state] = best
                 if not everywhere:

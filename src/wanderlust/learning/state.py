@@ -275,13 +275,6 @@ def initialize_states(learner: LearnerState, spec: TableSpec, initial_values: In
     learner.counters.n_initialized += n_states
 
 
-def bytes_per_entry(learner: LearnerState) -> tuple[float, float]:
-    """Return the bytes of a state with its pairs, and of an outcome."""
-    by_state = sum(getattr(learner, name).nbytes for name in (*_BY_STATE, *_BY_PAIR))
-    by_outcome = sum(array.nbytes for array in (*learner.outcomes, learner.batch_counts))
-    return by_state / learner.state_capacity, by_outcome / max(learner.outcome_capacity, 1)
-
-
 def resized(learner: LearnerState, spec: TableSpec, *, states: int, outcomes: int, stored: int) -> LearnerState:
     """Return the learner with arrays of the given sizes; new entries are zero.
 

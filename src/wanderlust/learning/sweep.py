@@ -75,13 +75,11 @@ def has_several_outcomes(pair: int, learner: LearnerState) -> bool:
 def sweep(table: int, learner: LearnerState, spec: TableSpec) -> None:
     """Update every remembered pair of a table once, or the next block of a table that is too large."""
     mode = learner.sweep_mode[table]
-    if 0 < spec.sweep_pairs < (learner.counters.n_states + 1) * spec.n_actions:
+    if spec.plain_sweeps or 0 < spec.sweep_pairs < (learner.counters.n_states + 1) * spec.n_actions:
         sweep_dense(table, learner, spec)
         return
-    if spec.plain_sweeps or mode.dense_left > 0:
+    if mode.dense_left > 0:
         sweep_dense(table, learner, spec)
-        if spec.plain_sweeps:
-            return
         mode.dense_left -= 1
         if mode.dense_left == 0 and is_mostly_active(table, learner, spec):
             mode.dense_left = DENSE_RUN

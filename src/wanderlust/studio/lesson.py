@@ -19,13 +19,12 @@ from numpy.typing import NDArray
 from wanderlust.core.errors import InvalidSetting
 from wanderlust.core.mdp import FloatArray
 from wanderlust.core.planning import expected_reward
-from wanderlust.core.schema import Strict, checked
+from wanderlust.core.schema import Strict, checked, parse_toml
 from wanderlust.experiments.table import condition
 from wanderlust.studio import limits
 from wanderlust.studio.catalogue import catalogue, gallery, optimum
 from wanderlust.studio.setup import Setup, checked_setup
 from wanderlust.studio.workbench import Lane, Workbench
-from wanderlust.worlds.grid import parse_toml
 
 Layer = Literal["state-visits", "action-visits", "q", "w", "term", "behaviour"]
 _Speed = Annotated[float, Meta(ge=0, le=1_000_000)]

@@ -327,28 +327,20 @@ def _check_settings(world: World) -> None:
     is_text = isinstance(names, tuple | list) and all(isinstance(name, str) for name in names)
     if not is_text or len(names) != world.n_actions:
         raise InvalidWorld(f"action_names must have {world.n_actions} names, one per action, got {shown(names)}.")
-    if not isinstance(defaults, Defaults):
-        raise InvalidWorld(f"defaults must be Defaults, got {shown(defaults)}.")
-    if not isinstance(world.options, Mapping):
-        raise InvalidWorld(f"options must be a dict, got {shown(world.options)}.")
+    check_instance("defaults", defaults, Defaults)
+    check_instance("options", world.options, Mapping)
     check_number("r_max", world.r_max)
     for name in ("horizon", "budget", *(["long_horizon"] if defaults.long_horizon is not None else [])):
         check_integer(name, getattr(defaults, name), low=1)
     for name in ("discount", "gamma_w"):
         check_number(name, getattr(defaults, name), low=0, high=1, open_high=True)
     check_number("learning_rate", defaults.learning_rate, low=0, high=1, open_low=True)
-    for name in ("epsilon_start", "epsilon_end"):
-        check_number(name, getattr(defaults, name))
-    if not 0 <= defaults.epsilon_end <= defaults.epsilon_start <= 1:
-        raise InvalidWorld(
-            "epsilon must be in [0, 1] and must not increase, "
-            f"got epsilon_start {defaults.epsilon_start} and epsilon_end {defaults.epsilon_end}."
-        )
+    start = check_number("epsilon_start", defaults.epsilon_start, low=0, high=1)
+    check_number("epsilon_end", defaults.epsilon_end, low=0, high=start)
 
 
 def _check_layout(layout: Layout, n_states: int) -> None:
-    if not isinstance(layout, Layout):
-        raise InvalidWorld(f"layout must be a Layout or None, got {shown(layout)}.")
+    check_instance("layout", layout, Layout)
     if not isinstance(layout.layer_names, tuple | list):
         raise InvalidWorld(f"layout.layer_names must be a tuple of names, got {shown(layout.layer_names)}.")
     for name in ("rows", "columns"):

@@ -381,7 +381,10 @@ def draw_graph(
     reward = expected_reward(world.mdp)
     for state in shown:
         _draw_state(axes, world, x[state], state, names[state] if names else str(state + 1), reward[state])
-        _draw_actions(axes, world, x, state, colors or {}, only_colored)
+        for (target, color), actions in _arrows(world, state, colors or {}, only_colored).items():
+            if target in x:
+                text = ", ".join(actions) if state == 0 and not only_colored else ""
+                _draw_arrow(axes, x[state], x[target], text, color)
     if not only_colored:
         likeliest = float(world.mdp.probability.max(axis=2).min())
         stochastic = "" if likeliest >= 1.0 else f"; each arrow has a probability of at least {likeliest:g}"
@@ -403,47 +406,27 @@ def _draw_state(axes: Axes, world: World, x: float, state: int, name: str, rewar
         axes.text(x, -1.0, f"reward\n{reward[0]:g}", ha="center", va="center", fontsize=7.5)
 
 
-def _draw_actions(
-    axes: Axes,
-    world: World,
-    x: Mapping[int, int],
-    state: int,
-    colors: Mapping[tuple[int, int], str],
-    only_colored: bool,
-) -> None:
-    """Draw an arrow for each action; actions with the same result share one, unless they have their own colors."""
-    mdp, drawn = world.mdp, dict[tuple[int, str], list[str]]()
-    for action in range(world.n_actions):
+def _arrows(
+    world: World, state: int, colors: Mapping[tuple[int, int], str], only_colored: bool
+) -> dict[tuple[int, str], list[str]]:
+    """Return the names of the actions with the same likeliest next state and the same color, by these two."""
+    mdp, arrows = world.mdp, dict[tuple[int, str], list[str]]()
+    for action, name in enumerate(world.action_names):
         outcome = int(mdp.probability[state, action].argmax())
-        hidden = only_colored and (state, action) not in colors
-        if not mdp.terminal[state, action, outcome] and not hidden:
+        if not mdp.terminal[state, action, outcome] and ((state, action) in colors or not only_colored):
             key = (int(mdp.next_state[state, action, outcome]), colors.get((state, action), _LINE))
-            drawn.setdefault(key, []).append(world.action_names[action])
-    for (target, color), actions in drawn.items():
-        if target in x:
-            _draw_arrow(
-                axes, x[state], x[target], ", ".join(actions), color, label=state == min(x) and not only_colored
-            )
+            arrows.setdefault(key, []).append(name)
+    return arrows
 
 
-def _draw_arrow(axes: Axes, start: float, end: float, text: str, color: str, *, label: bool) -> None:
-    from matplotlib.patches import FancyArrowPatch
-
+def _draw_arrow(axes: Axes, start: float, end: float, text: str, color: str) -> None:
+    """Draw an arrow between two states, or from a state to itself, and write a text beside it."""
+    sign, distance = (1 if end >= start else -1), abs(end - start)
+    begin, tip, bend, place = (start - 0.16, 0.24), (start + 0.16, 0.24), -1.9, (start, 0.78)
+    if distance:
+        begin, tip = (start + 0.2 * sign, 0.2 * sign), (end - 0.2 * sign, 0.2 * sign)
+        bend, place = -0.35 if distance == 1 else -0.45, ((start + end) / 2, sign * (0.3 + 0.25 * distance))
     style: dict[str, Any] = {"arrowstyle": "-|>", "mutation_scale": 10, "color": color, "linewidth": 1.1}
-    if start == end:
-        points = (start - 0.16, 0.24), (start + 0.16, 0.24)
-        patch = FancyArrowPatch(*points, connectionstyle="arc3,rad=-1.9", **style)
-        place = (start, 0.78)
-    else:
-        sign = 1 if end > start else -1
-        distance = abs(end - start)
-        patch = FancyArrowPatch(
-            (start + 0.2 * sign, 0.2 * sign),
-            (end - 0.2 * sign, 0.2 * sign),
-            connectionstyle=f"arc3,rad={-0.35 if distance == 1 else -0.45}",
-            **style,
-        )
-        place = ((start + end) / 2, sign * (0.3 + 0.25 * distance))
-    axes.add_patch(patch)
-    if label:
-        axes.text(*place, text, ha="center", va="center", fontsize=7.5)
+    style |= {"connectionstyle": f"arc3,rad={bend}", "shrinkA": 2, "shrinkB": 2}
+    axes.annotate("", tip, begin, arrowprops=style)
+    axes.text(*place, text, ha="center", va="center", fontsize=7.5)

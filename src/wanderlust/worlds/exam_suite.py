@@ -100,14 +100,14 @@ def shuffled_actions(mdp: TabularMDP, random: Random) -> TabularMDP:
     return TabularMDP._make([*(array[rows, order] for array in mdp[:4]), mdp.start])
 
 
-def table_world(mdp: TabularMDP, *, horizon: int, budget: int, r_max: float = 1.0) -> World:
-    """Return a world without a map; its actions have numbers."""
+def table_world(mdp: TabularMDP, *, horizon: int, budget: int) -> World:
+    """Return a world without a map, whose largest reward is 1; its actions have numbers."""
     world = World(
         name="exam",
         mdp=mdp,
         defaults=Defaults(horizon=horizon, budget=budget),
         action_names=tuple(f"action {action}" for action in range(mdp.n_actions)),
-        r_max=r_max,
+        r_max=1.0,
     )
     return world if mdp.deterministic else with_stochastic_settings(world)
 
@@ -162,10 +162,10 @@ def distances(size: Cell, blocked: Iterable[Cell], origin: Cell) -> dict[Cell, i
     return found
 
 
-def scattered(size: Cell, n: int, random: Random) -> list[Cell]:
+def scattered(size: Cell, n: int, random: Random, among: Iterable[Cell] | None = None) -> list[Cell]:
     """Return `n` random cells that leave a path between the upper left and the lower right corner."""
     corners = (0, 0), (size[0] - 1, size[1] - 1)
-    free = [(row, column) for row in range(size[0]) for column in range(size[1]) if (row, column) not in corners]
+    free = [cell for cell in among or np.ndindex(size) if cell not in corners]
     while True:
         cells = random.sample(free, n)
         if corners[1] in distances(size, cells, corners[0]):
@@ -216,16 +216,10 @@ def idle(level: int, held_out: bool) -> World:
     random, shape = seeded("idle", 0 if held_out else level, held_out), (8, 7) if held_out else (7, 7)
     marks = dict.fromkeys(scattered(shape, 9, random), "#")
     world = cells_world(shape, marks, horizon=60, budget=1_200 + 90 * n_actions)
-    mdp, n_idle = world.mdp, n_actions - world.n_actions
-    stay = np.repeat(np.arange(mdp.n_states, dtype=np.int32)[:, None, None], n_idle, axis=1)
     # In the treasure's cell every action collects it, so the idle ones do, too.
-    extended = TabularMDP(
-        probability=np.concatenate([mdp.probability, np.ones((mdp.n_states, n_idle, 1))], axis=1),
-        next_state=np.concatenate([mdp.next_state, stay], axis=1),
-        reward=np.concatenate([mdp.reward, np.repeat(mdp.reward[:, :1], n_idle, axis=1)], axis=1),
-        terminal=np.concatenate([mdp.terminal, np.repeat(mdp.terminal[:, :1], n_idle, axis=1)], axis=1),
-        start=mdp.start,
-    )
+    like = [*range(world.n_actions), *[0] * (n_actions - world.n_actions)]
+    extended = TabularMDP._make([*(array[:, like] for array in world.mdp[:4]), world.mdp.start])
+    extended.next_state[:, world.n_actions :] = np.arange(world.n_states)[:, None, None]
     names = tuple(f"action {action}" for action in range(n_actions))
     return replace(world, mdp=shuffled_actions(extended, random), action_names=names)
 
@@ -315,12 +309,8 @@ def prison(level: int, held_out: bool) -> World:
     """Twelve cells that an action leaves with probability 0.3 down to 0.01, most of them near the treasure."""
     escape = parameter(((0.3, 0.1, 0.03, 0.01), (0.25, 0.08, 0.04, 0.015)), level, held_out)
     random, shape = seeded("prison", level, held_out), (8, 8)
-    goal = (7, 7)
-    around = [(row, column) for row in range(3, 8) for column in range(3, 8) if (row, column) != goal]
-    while True:
-        cells = random.sample(around, 12)
-        if goal in distances(shape, cells, (0, 0)):
-            break
+    around = [(row, column) for row in range(3, 8) for column in range(3, 8)]
+    cells = scattered(shape, 12, random, around)
     return cells_world(shape, dict.fromkeys(cells, "p"), {"p": f"prison {escape}"}, horizon=60, budget=4_800)
 
 

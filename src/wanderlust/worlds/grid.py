@@ -36,8 +36,7 @@ with a longer word is a setting:
 * `budget`: number of training steps (100 for every cell that is not a wall);
 * `discount`: γ (0.99).
 
-A semicolon in the legend starts a comment. The TOML form has a string `map`, the settings as keys, and a
-table `[legend]` of strings such as `A = "treasure 1"`.
+A semicolon in the legend starts a comment.
 
 Semantics, as in the paper (Section 4.1): the actions are left, right, up, down. Moving off the grid or into a wall
 leaves the agent where it is. The reward is received *for acting in a cell*, and a step terminates the episode if
@@ -48,11 +47,8 @@ treasure of 5 gives 4.99. The state index is row · columns + column, walls incl
 from __future__ import annotations
 
 import math
-import re
-import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from textwrap import dedent
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -75,7 +71,7 @@ from wanderlust.worlds.base import GRID_ACTIONS, CellKind, Defaults, World, sing
 
 MOVES = ((0, -1), (0, 1), (-1, 0), (1, 0))
 """The (row, column) displacement of each action of `GRID_ACTIONS`."""
-MAP_SUFFIXES = (".txt", ".toml")
+MAP_SUFFIXES = (".txt",)
 MAX_BYTES = 10_000_000
 """The largest map file."""
 
@@ -89,12 +85,11 @@ class Cell(NamedTuple):
 
 
 class GridMap(NamedTuple):
-    """A parsed and valid map; `letters` is [row, column], one letter each, and `text` the plain-text form."""
+    """A parsed and valid map; `letters` is [row, column], one letter each."""
 
     letters: NDArray[np.str_]
     legend: Mapping[str, Cell]
     settings: Mapping[str, Any]
-    text: str
 
 
 BUILT_IN = {
@@ -103,11 +98,6 @@ BUILT_IN = {
     "S": Cell(CellKind.START, 0.0),
     "P": Cell(CellKind.PRISON),
 }
-MAX_DOTS = 20
-"""The most dots outside of texts in a line of TOML."""
-_TEXTS_AND_COMMENTS = re.compile(
-    r"""'''.*?'''|\"{3}(?:\\.|[^\\])*?\"{3}|"(?:\\.|[^"\\\n])*"|'[^'\n]*'|\#[^\n]*""", re.DOTALL | re.VERBOSE
-)
 MAX_NAME = 200
 MAX_STEPS = 10**12
 _REWARD_BOUNDS = {
@@ -146,91 +136,48 @@ SETTINGS: dict[str, Callable[[str, Any], Any]] = {
 """The settings of a map, each with its validation function."""
 
 
-class _Row(NamedTuple):
-    where: str
-    first_column: int
-    text: str
-
-
-class _Entry(NamedTuple):
-    where: str
-    key: str
-    value: Any
-
-
 def read_map(text: str) -> GridMap:
-    """Parse the plain-text form of a map."""
+    """Parse a text map."""
     lines = [(number, line.rstrip()) for number, line in enumerate(text.splitlines(), start=1)]
     while lines and not lines[0][1]:
         lines.pop(0)
     end = next((i for i, (_, line) in enumerate(lines) if not line), len(lines))
-    block = lines[:end]
-    indent = min((len(line) - len(line.lstrip()) for _, line in block), default=0)
-    rows = [_Row(f"line {number}", indent + 1, line[indent:]) for number, line in block]
-    entries = []
+    legend, settings = dict(BUILT_IN), dict[str, Any]()
+    defined: dict[str, str] = {}
     for number, full_line in lines[end:]:
         line = full_line.split(";", 1)[0].strip()
         if not line:
             continue
         where = f"line {number}, column {len(full_line) - len(full_line.lstrip()) + 1}"
-        key, equals, value = line.partition("=")
+        key, equals, value = (part.strip() for part in line.partition("="))
         if not equals:
             raise InvalidMap(f"{where}: expected 'letter = kind' or 'setting = value', got {shown(line)}.")
-        key, value = key.strip(), value.strip()
-        entries.append(_Entry(where, key, value if key == "name" else parse_number(value)))
-    return _parse(rows, entries, text)
-
-
-def read_toml_map(text: str) -> GridMap:
-    """Parse the TOML form of a map."""
-    table = parse_toml(text)
-    block = table.pop("map", None)
-    legend = table.pop("legend", {})
-    if not isinstance(block, str):
-        raise InvalidMap("a TOML map needs a multi-line string 'map'.")
-    if not isinstance(legend, dict):
-        raise InvalidMap("'legend' must be a table: [legend], then lines such as A = \"treasure 10\".")
-    lines = [line.rstrip() for line in dedent(block).strip("\n").splitlines()]
-    rows = [_Row(f"map line {number}", 1, line) for number, line in enumerate(lines, start=1)]
-    entries = [_Entry(f"legend {letter!r}", letter, meaning) for letter, meaning in legend.items()]
-    for entry in entries:
-        if len(entry.key) != 1:
-            raise InvalidMap(f"{entry.where}: a legend defines single letters.")
-    entries += [_Entry(f"setting {key!r}", key, value) for key, value in table.items()]
-    definitions = [f"{entry.key} = {_format_value(entry.value)}" for entry in entries]
-    return _parse(rows, entries, "\n".join([*lines, "", *definitions, ""]))
-
-
-def parse_toml(text: str) -> dict[str, Any]:
-    """Return the table of a TOML text, or raise `InvalidMap`."""
-    # The parser needs memory that grows with the square of the parts of a dotted key, a.b.c...
-    for number, line in enumerate(_TEXTS_AND_COMMENTS.sub(_line_breaks, text).split("\n"), start=1):
-        if line.count(".") > MAX_DOTS:
-            raise InvalidMap(f"not a TOML map: line {number} has {line.count('.'):,} dots outside of texts.")
-    try:
-        return tomllib.loads(text)
-    except RecursionError:
-        raise InvalidMap("not a TOML map: too many nested brackets.") from None
-    except ValueError as error:  # A TOMLDecodeError, or an integer with thousands of digits.
-        raise InvalidMap(f"not a TOML file: {error}") from None
-
-
-def _line_breaks(match: re.Match[str]) -> str:
-    """Return the line breaks of a text, so that the numbers of the following lines stay the same."""
-    return "\n" * match[0].count("\n")
+        if key in defined:
+            raise InvalidMap(f"{where}: {shown(key)} is already defined in {defined[key]}.")
+        defined[key] = where
+        try:
+            if len(key) == 1:
+                legend[key] = _read_cell(key, value)
+            elif key in SETTINGS:
+                settings[key] = SETTINGS[key](key, value if key == "name" else parse_number(value))
+            else:
+                raise unknown_name("setting of a map", key, SETTINGS)
+        except WanderlustError as error:
+            raise InvalidMap(f"{where}: {error}") from None
+    letters = _read_block(lines[:end], legend)
+    for key, where in defined.items():
+        if len(key) == 1 and not (letters == key).any():
+            raise InvalidMap(f"{where}: the letter {key!r} does not occur in the map.")
+    return GridMap(letters=letters, legend=legend, settings=settings)
 
 
 def read_map_file(path: Path) -> str:
-    """Return the text map of a `.txt` or `.toml` file, or raise `InvalidMap` with the path."""
+    """Return the text of a map file, or raise `InvalidMap` with the path."""
     try:
-        text = read_text_file(path, max_bytes=MAX_BYTES)
+        return read_text_file(path, max_bytes=MAX_BYTES)
     except BadFile as error:
         reason = str(error).removeprefix(f"{shown_path(path)}: ")
         raise InvalidMap(f"cannot read the map {shown_path(path)!r}: {reason}") from None
-    try:
-        return read_toml_map(text).text if path.suffix == ".toml" else text
-    except InvalidMap as error:
-        raise InvalidMap(f"{shown_path(path)}: {error}") from None
 
 
 def parse_number(word: str) -> Any:
@@ -244,43 +191,12 @@ def parse_number(word: str) -> Any:
     return word
 
 
-def _format_value(value: Any) -> str:
-    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else " ".join(str(value).split())
-
-
-def _parse(rows: list[_Row], entries: list[_Entry], text: str) -> GridMap:
-    legend = dict(BUILT_IN)
-    settings: dict[str, Any] = {}
-    defined: dict[str, str] = {}
-    for where, key, value in entries:
-        if key in defined:
-            raise InvalidMap(f"{where}: {shown(key)} is already defined in {defined[key]}.")
-        defined[key] = where
-        try:
-            if len(key) == 1:
-                legend[key] = _read_cell(key, value)
-            elif key in SETTINGS:
-                settings[key] = SETTINGS[key](key, value)
-            else:
-                raise unknown_name("setting of a map", key, SETTINGS)
-        except WanderlustError as error:
-            raise InvalidMap(f"{where}: {error}") from None
-    letters = _read_block(rows, legend)
-    used = set(np.unique(letters).tolist())
-    for key, where in defined.items():
-        if len(key) == 1 and key not in used:
-            raise InvalidMap(f"{where}: the letter {key!r} does not occur in the map.")
-    if not any(legend[letter].kind is CellKind.START for letter in used):
-        raise InvalidMap(f"{rows[0].where}, column {rows[0].first_column}: the map has no start; write an 'S'.")
-    return GridMap(letters=letters, legend=legend, settings=settings, text=text)
-
-
-def _read_cell(letter: str, meaning: Any) -> Cell:
+def _read_cell(letter: str, meaning: str) -> Cell:
     if letter in BUILT_IN:
         raise InvalidMap(f"{letter!r} is built in ({BUILT_IN[letter].kind.name.lower()}); choose another letter.")
-    if letter in ";=" or letter.isspace() or not letter.isprintable():
+    if not letter.isprintable():
         raise InvalidMap(f"{letter!r} cannot be a letter of a map; choose another one.")
-    words = str(meaning).split() or [""]
+    words = meaning.split() or [""]
     kinds = {kind.name.lower(): kind for kind in CellKind if kind is not CellKind.PASSENGER}
     if words[0] not in kinds:
         raise unknown_name("kind of cell", words[0], kinds)
@@ -304,32 +220,38 @@ def _read_cell(letter: str, meaning: Any) -> Cell:
     return Cell(kind, value, tuple(moves) or GRID_ACTIONS)
 
 
-def _read_block(rows: list[_Row], legend: Mapping[str, Cell]) -> NDArray[np.str_]:
-    if not rows or not rows[0].text:
+def _read_block(lines: list[tuple[int, str]], legend: Mapping[str, Cell]) -> NDArray[np.str_]:
+    """Return the letters of the numbered lines of a block, [row, column]."""
+    if not lines:
         raise InvalidMap("line 1, column 1: the map is empty; write at least one line, such as 'S..'.")
-    width = len(rows[0].text)
-    for where, first_column, text in rows:
+    indent = min(len(line) - len(line.lstrip()) for _, line in lines)
+    rows = [line[indent:] for _, line in lines]
+    width = len(rows[0])
+
+    def place(row: int, column: int) -> str:
+        return f"line {lines[row][0]}, column {indent + 1 + column}"
+
+    for row, text in enumerate(rows):
         if " = " in text:
-            raise InvalidMap(f"{where}, column {first_column}: legend and settings must follow after a blank line.")
+            raise InvalidMap(f"{place(row, 0)}: legend and settings must follow after a blank line.")
         if len(text) != width:
-            column = first_column + min(len(text), width)
-            raise InvalidMap(f"{where}, column {column}: this line has {len(text)} cells, the first has {width}.")
+            column = min(len(text), width)
+            raise InvalidMap(f"{place(row, column)}: this line has {len(text)} cells, the first has {width}.")
     check_pairs("the map", len(rows) * width, len(GRID_ACTIONS))
-    letters = np.array([row.text for row in rows]).view("U1").reshape(len(rows), width)
+    letters = np.array(rows).view("U1").reshape(len(rows), width)
     unknown = ~np.isin(letters.view(np.uint32), [ord(letter) for letter in legend])
     if unknown.any():
         row, column = (int(i) for i in np.argwhere(unknown)[0])
-        letter = rows[row].text[column]  # NumPy drops null characters.
+        letter = rows[row][column]  # NumPy drops null characters.
         other_case = letter.swapcase()
         hint = "floor is '.'." if letter == " " else f"did you mean {other_case!r}?" if other_case in legend else None
         if not letter.isprintable():
             hint = "it cannot be printed; is this a text file?"
         hint = hint or f"define it after a blank line, as in '{letter} = treasure 1'."
         known = " ".join(sorted(legend))
-        raise InvalidMap(
-            f"{rows[row].where}, column {rows[row].first_column + column}: unknown letter {letter!r}; "
-            f"{hint} Known: {known}"
-        )
+        raise InvalidMap(f"{place(row, column)}: unknown letter {letter!r}; {hint} Known: {known}")
+    if not any(legend[letter].kind is CellKind.START for letter in np.unique(letters)):
+        raise InvalidMap(f"{place(0, 0)}: the map has no start; write an 'S'.")
     return letters
 
 
@@ -383,7 +305,7 @@ def grid_world(
         action_names=GRID_ACTIONS,
         r_max=float(cell_reward.max()),
         layout=layout,
-        options={"map": grid.text, **{key: value for key, value in overrides.items() if key != "name"}},
+        options={"map": map, **{key: value for key, value in overrides.items() if key != "name"}},
     )
 
 

@@ -1,7 +1,7 @@
-"""A grid and the agent as an image: frames of environments, and the maps of an animation.
+"""A grid and the agent as an image: frames of environments.
 
-An image has three levels: the colors of the cells, the symbols, drawn once for each layer of the layout, and the agent.
-A frame shades the colors by visit count and has a line of text below the grid.
+A frame has three levels: the colors of the cells, shaded by visit count, the symbols, drawn once for each layer of the
+layout, and the agent; below the grid there is a line of text.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from wanderlust.worlds.drawing import COLORS, by_cell, describe_layer, is_dark, 
 Pixels = NDArray[np.uint8]
 
 MAX_GRID_SIZE = 640
+"""The largest width and height of the grid, in pixels."""
 MAX_CELL_SIZE = 72
+_TEXT_HEIGHT = 28
 MIN_WIDTH = 360
 """Leaves enough space for the line of text."""
 _MIN_CELL_WITH_LINES = 5
@@ -37,32 +39,32 @@ _STRONG = {CellKind.START: "#2f9e44", CellKind.TREASURE: "#f08c00", CellKind.PEN
 
 
 class Renderer:
-    """Draws images of one layout; `max_size` is the largest width and height of the grid, in pixels."""
+    """Draws images of one layout."""
 
-    def __init__(self, layout: Layout, max_size: int = MAX_GRID_SIZE) -> None:
+    def __init__(self, layout: Layout) -> None:
         self.layout = layout
-        self.cell = min(max(max_size // max(layout.rows, layout.columns), 1), MAX_CELL_SIZE)
+        self.cell = min(max(MAX_GRID_SIZE // max(layout.rows, layout.columns), 1), MAX_CELL_SIZE)
         # Video codecs need even sizes.
         self.width = (max(layout.columns * self.cell, MIN_WIDTH) + 1) // 2 * 2
-        self.text_height = 28
-        self.height = (layout.rows * self.cell + self.text_height + 1) // 2 * 2
+        self.height = (layout.rows * self.cell + _TEXT_HEIGHT + 1) // 2 * 2
         self.left = (self.width - layout.columns * self.cell) // 2
         self._symbols: dict[int, tuple[bytes, Image.Image]] = {}
 
     def frame(self, state: int, visits: NDArray[np.int64], title: str) -> Pixels:
         """Return the image [row, column, color] of the agent in a state, with a line of text."""
         image = Image.new("RGB", (self.width, self.height), _BACKGROUND)
-        image.paste(self.grid(state, self._shaded_by_visits(int(self.layout.layer[state]), visits)), (self.left, 0))
-        y = self.layout.rows * self.cell + self.text_height // 2
+        image.paste(self._grid(state, visits), (self.left, 0))
+        y = self.layout.rows * self.cell + _TEXT_HEIGHT // 2
         font = _font_for(title, self.width - 12, 14)
         ImageDraw.Draw(image).text((6, y), title, fill=_TEXT, font=font, anchor="lm")
         return np.asarray(image)
 
-    def grid(self, state: int, colors: Pixels, *, lines: bool = True) -> Image.Image:
-        """Return the image of the agent in a state, on cells with these colors [row, column, (red, green, blue)]."""
+    def _grid(self, state: int, visits: NDArray[np.int64]) -> Image.Image:
+        """Return the image of the agent in a state."""
         layout, layer, size = self.layout, int(self.layout.layer[state]), self.cell
+        colors = self._shaded_by_visits(layer, visits)
         pixels = colors.repeat(size, axis=0).repeat(size, axis=1)
-        if lines and size >= _MIN_CELL_WITH_LINES:
+        if size >= _MIN_CELL_WITH_LINES:
             is_wall = (layout.kind[layer] == CellKind.WALL).repeat(size, axis=0).repeat(size, axis=1)
             edge = np.zeros(pixels.shape[:2], dtype=np.bool_)
             edge[::size] = edge[:, ::size] = True

@@ -38,7 +38,7 @@ from wanderlust.worlds.grid import MAP_SUFFIXES, grid_world, read_map_file
 from wanderlust.worlds.slips import apply_slips
 
 _MAX_CELLS = 5
-"""The maximum number of cells in a warning."""
+"""A warning names the first ones."""
 
 _GYMNASIUM_ID = re.compile(r"-v\d+$")
 
@@ -154,9 +154,9 @@ def register_world(name: str, factory: WorldFactory, *, replace_existing: bool =
 def make_world(name_or_map: str | Path, **options: Any) -> World:
     """Return a world by its name, from a text map, or from a map file.
 
-    `name_or_map` is a registered name, a text map (a string of several lines), or a path that ends in `.toml` or
-    `.txt`. If the option `map` contains a text map, `name_or_map` is the name of the new world. All worlds have the
-    option `slips`: see `wanderlust.worlds.slips`.
+    `name_or_map` is a registered name, a text map (a string of several lines), or a path that ends in `.txt`. If the
+    option `map` contains a text map, `name_or_map` is the name of the new world. All worlds have the option `slips`:
+    see `wanderlust.worlds.slips`.
     """
     if not isinstance(name_or_map, str | os.PathLike):
         raise InvalidSetting(f"a world must be a name, a text map, a map file or a World, got {shown(name_or_map)}.")
@@ -201,9 +201,8 @@ def _warn_of_unreachable_treasures(world: World) -> None:
     unreachable = np.flatnonzero(treasures & ~reachable_states(world.mdp))
     if len(unreachable):
         cells = ", ".join(world.state_name(int(state)) for state in unreachable[:_MAX_CELLS])
-        more = f" and {len(unreachable) - _MAX_CELLS:,} more" if len(unreachable) > _MAX_CELLS else ""
         warnings.warn(
-            f"world {world.name!r}: the treasure cannot be reached from the start in cell (row, column) {cells}{more}.",
+            f"world {world.name!r}: the treasure cannot be reached from the start in cell (row, column) {cells}.",
             UserWarning,
             stacklevel=4,
         )
