@@ -113,7 +113,7 @@ class Connection:
         self._speed = 0.0
         """Steps per second; 0 for as fast as possible."""
         self._playing = False
-        self._until: int | None = None
+        self._until = 0
         """Pause at this step."""
         self._catch_up = 0
         """Run to this step as fast as possible, then go on as told."""
@@ -217,7 +217,7 @@ class Connection:
         self._playing, self._catch_up = False, 0
         bench = await self._compute(Workbench, setup)
         self.bench, self._catch_up = bench, min(request.step, bench.length)
-        self._playing, self._until, self._unseen = request.playing, None, 0
+        self._playing, self._until, self._unseen = request.playing, bench.length, 0
         self._set_speed(bench, request.speed)
         description = await self._compute(bench.description)
         await self._send({"type": "opened", "id": request.id, **description})
@@ -235,8 +235,8 @@ class Connection:
                 self._set_speed(bench, request.speed)
             case Play():
                 # A run that has ended meanwhile does not play: the page would wait for its next frame.
-                self._until = request.until
-                self._playing = bench.step < self._end(bench)
+                self._until = bench.length if request.until is None else min(request.until, bench.length)
+                self._playing = bench.step < self._until
                 self._seek = self._event = None
                 self._set_speed(bench, request.speed)
                 await self._show(bench)
@@ -267,10 +267,6 @@ class Connection:
         self._seek = step if frames is None or step_of(frames[0]) != step else None
         if frames is not None:
             await self._send_frames(bench, frames)
-
-    def _end(self, bench: Workbench) -> int:
-        """Return the step at which the run pauses."""
-        return bench.length if self._until is None else min(self._until, bench.length)
 
     def _set_speed(self, bench: Workbench, speed: float | None) -> None:
         self._speed = self._speed if speed is None else speed
@@ -305,14 +301,14 @@ class Connection:
             await self._play(bench)
 
     async def _play(self, bench: Workbench) -> None:
-        started, target = time.monotonic(), self._end(bench)
+        started, target = time.monotonic(), self._until
         if self._speed:
             target = min(self._clock_step + int((time.monotonic() - self._clock) * self._speed + 1e-6), target)
         if target > bench.step:
             await self._compute(bench.advance, target, SLICE)
             if self._speed and bench.step < target:
                 self._restart_clock(bench)  # Slower than asked for: do not try to make up for it.
-            self._playing = bench.step < self._end(bench)
+            self._playing = bench.step < self._until
             await self._show(bench, only_if_due=self._playing)
         # More than 60 frames per second are of no use, and a few steps at a time cost more than many at once.
         if self._speed >= 1 / _FRAME_SECONDS:

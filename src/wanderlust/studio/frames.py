@@ -56,11 +56,7 @@ def _as_floats(table: FloatArray) -> bytes:
 
 def best_actions(table: FloatArray) -> NDArray[np.uint8]:
     """Return the actions with the largest value as bits, exactly as the explorer compares them: [state]."""
-    best = table == table.max(axis=1, keepdims=True)
-    bits = np.zeros(len(table), np.uint8)
-    for action in range(table.shape[1]):
-        bits |= best[:, action].astype(np.uint8) << np.uint8(action)
-    return bits
+    return np.packbits(table == table.max(axis=1, keepdims=True), axis=1, bitorder="little")[:, 0]
 
 
 def step_of(frame: bytes) -> int:
