@@ -178,13 +178,6 @@ def test_commands_have_their_options(name):
             assert {word.partition("=")[0] for word in words if word.startswith("--")} <= known, command
 
 
-def test_the_reasons_are_needed():
-    """Every entry of the list of commands that are not run stands for a command of a page."""
-    everything = [f"{command} " for text in TEXTS.values() for command in commands(text)]
-    for start in NOT_RUN:
-        assert any(command.startswith(f"{start} ") for command in everything), start
-
-
 @pytest.fixture(scope="module")
 def keep_results():
     """Return the script that copies results into the documentation, as a module."""
