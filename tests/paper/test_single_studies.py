@@ -27,14 +27,10 @@ def test_the_deep_sea_scaling_study(tmp_path, monkeypatch):
     assert [claim["claim"] for claim in claims if "O(N^2.5) for vv-count" in claim["claim"]]
     assert all(claim["rule"] for claim in claims)
     with (folder / "steps.csv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert [row["learnt"] for row in rows] == ["2"] * 8
+        assert [row["learnt"] for row in csv.DictReader(file)] == ["2"] * 8
     assert (folder / "steps-to-learn.png").exists()
-
-
-def test_without_runs_there_are_no_claims():
     study = find_study("deep-sea-scaling")
-    assert study.report(study.runs(StudySelection()), [], "").claims == []
+    assert study.report(study.runs(selection), [], "").claims == []
 
 
 def test_the_chain_study(tmp_path, monkeypatch):
@@ -43,7 +39,6 @@ def test_the_chain_study(tmp_path, monkeypatch):
     folder = tmp_path / "chain-quick"
     claims = json.loads((folder / "claims.json").read_text(encoding="utf-8"))
     assert [claim["claim"] for claim in claims if "UCB1 finds" in claim["claim"]]
-    assert {claim["verdict"] for claim in claims} <= {"reproduced", "partly", "not reproduced", "not testable"}
     assert all(claim["rule"] for claim in claims)
     with (folder / "steps.csv").open(encoding="utf-8", newline="") as file:
         rows = {(row["panel"], row["explorer"], row["length N"]): row for row in csv.DictReader(file)}
@@ -80,15 +75,10 @@ def test_an_ensemble_fails_where_all_its_tables_start_against_the_right_action()
     outcomes = []
     for seed in range(1, 13):
         run = Run(
-            world="deep-sea",
-            world_options={"depth": 6},
-            explorer="bootstrapped",
-            explorer_options={"heads": 2},
-            seed=seed,
-            preset="as_published_code",
-            settings={"budget": 5000, "initial": "zero"},
+            world="deep-sea", world_options={"depth": 6}, explorer="bootstrapped", explorer_options={"heads": 2},
+            seed=seed, preset="as_published_code", settings={"budget": 5000, "initial": "zero"},
             until="positive-return",
-        )
+        )  # fmt: skip
         outcomes.append(deep_sea_ensembles.outcome(run, run.train()))
     failed = [each for each in outcomes if not each.learnt]
     assert 3 <= len(failed) <= 11, "the probability of a failure is 1 - (3/4)^5"

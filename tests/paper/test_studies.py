@@ -7,7 +7,6 @@ import io
 import json
 import re
 import shutil
-import sys
 
 import numpy as np
 import pytest
@@ -15,7 +14,7 @@ from rich.console import Console
 
 import wanderlust as wl
 from paper_tools import run_study
-from wanderlust.core.errors import BadFile, UnknownName, WanderlustError
+from wanderlust.core.errors import BadFile, UnknownName
 from wanderlust.experiments.execute import progress as estimate
 from wanderlust.experiments.run import Result, Run
 from wanderlust.experiments.statistics import Percent
@@ -49,9 +48,7 @@ def test_the_longest_run_has_the_longest_estimate():
     runs = recap.runs(StudySelection(seeds=1))
     longest = max(runs, key=estimate.estimated_seconds)
     assert (longest.world, longest.explorer in estimate.ENSEMBLES) == ("deep-sea", True)
-    assert estimate.format_duration(30) == "30 s"
-    assert estimate.format_duration(3600) == "60 min"
-    assert estimate.format_duration(36000) == "10.0 h"
+    assert [estimate.format_duration(each) for each in (30, 3600, 36000)] == ["30 s", "60 min", "10.0 h"]
 
 
 def test_the_recap_study_has_the_runs_of_the_paper():
@@ -59,6 +56,7 @@ def test_the_recap_study_has_the_runs_of_the_paper():
     second, released, fresh = runs[198 * 20 : 203 * 20], runs[203 * 20 : 203 * 20 + 270], runs[203 * 20 + 270 :]
     assert len(runs) == len(set(runs))
     assert {recap.cell_of(run) for run in runs[: 198 * 20]} == set(paper_cells())
+    assert sum(is_informative(make_row(cell, Group({}, []), 0)) for cell in paper_cells()) == 79
     needed = {cell for cell, setting in ALTERNATIVE_SETTINGS.items() if not setting.states}
     assert {recap.cell_of(run) for run in second} == needed
     assert {recap.cell_of(run) for run in released} == {cell for cell in paper_cells() if cell[0] == "deep-sea"}
@@ -105,11 +103,7 @@ def test_a_row_that_differs_is_compared_with_its_alternative_setting(
     if row.setting:
         assert row.ours.discovery.mean == pytest.approx(alternative)
         assert row.default.discovery.mean == pytest.approx(default)
-        summary = scorecard.summary([row], "")
-        assert summary.startswith(
-            "With seeds 1 to 20, nothing inferred, 0 of 1 cells of the paper's tables (0 of the 1"
-        )
-        assert "and 1 (1) with every inferred setting and more seeds" in summary
+        assert re.search(r"nothing inferred, 0 of 1 cells .* 1 \(1\) with every", scorecard.summary([row], ""))
         assert "| longer | 65.28 ± 0.00 | 63.00 ± 0.00 | 65.28 ± 0.45 |" in FORMATS["md"]([row], [], "")
         assert "agrees†" in FORMATS["html"]([row], [], "")
 
@@ -135,13 +129,9 @@ def test_each_inferred_setting_is_counted_apart():
     assert more_seeds.counted[:4] == (2, 2, 1, 1)
     assert first.setting == "seeds 1 to 20, nothing inferred"
     markdown = FORMATS["md"](rows, [], "")
-    assert "| + deep sea: 100,000 steps | instead of the 500,000 of the released code, 2 cells: +0 cells. |" in markdown
     assert "| zero init. | random | 58.59 ± 0.00 | 65.00 ± 0.00 | 58.59 ± 1.35 |" in markdown
     assert "the paper's runs had 100,000 steps" in markdown, "every cell that differs has a reason"
-
-
-def test_what_is_inferred_from_the_start_is_said():
-    """Without runs of the released length, the steps of the deep sea are inferred in the first row, too."""
+    # Without runs of the released length, the steps of the deep sea are inferred in the first row, too.
     row = compared(Cell("deep-sea", "zero", "fixed", "random"), default=runs_of(58.59, 0.0, range(1, 6)))
     assert headline([row])[0].setting == "seeds 1 to 5, nothing inferred but the 100,000 steps of the deep sea"
 
@@ -156,10 +146,6 @@ def test_equivalence_has_three_verdicts(ours, spread, expected):
     discovery = [ours + spread * (-1) ** i for i in range(20)]
     rows = [{"seed": i + 1, "discovery": x, "success": 0.0} for i, x in enumerate(discovery)]
     assert compare_group(Group({}, rows), theirs).equivalence == expected
-
-
-def test_the_informative_cells_of_the_paper():
-    assert sum(is_informative(make_row(cell, Group({}, []), 0)) for cell in paper_cells()) == 79
 
 
 def test_discovery_of_one_cell_is_in_percent_of_all_open_states():
@@ -179,14 +165,10 @@ def test_discovery_of_one_cell_is_in_percent_of_all_open_states():
 def complete_result(n_states, optimal_return):
     """Return the result of a run with one evaluation, that found all states and an optimal policy."""
     return Result(
-        steps=np.array([50]),
-        returns=np.array([optimal_return]),
-        discovered=np.array([n_states]),
-        visits=np.ones((n_states, 4), np.int64),
-        first_visit=np.zeros(n_states, np.int64),
-        optimal_return=np.array(optimal_return),
-        reachable=np.array(n_states),
-    )
+        steps=np.array([50]), returns=np.array([optimal_return]), discovered=np.array([n_states]),
+        visits=np.ones((n_states, 4), np.int64), first_visit=np.zeros(n_states, np.int64),
+        optimal_return=np.array(optimal_return), reachable=np.array(n_states),
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("name", study_names())
@@ -197,6 +179,8 @@ def test_every_study_can_be_restricted(name):
     assert estimate.total_seconds(quick, 2) <= min(estimate.total_seconds(full, 2), 600)
     with pytest.raises(UnknownName):
         study.runs(StudySelection(worlds=("atlantis",)))
+    with pytest.raises(UnknownName, match=f"Did you mean '{name}'"):
+        find_study(f"{name}x")
     if name in ("environments", "toy-example"):
         assert full == [], "it needs no runs"
         return
@@ -208,13 +192,6 @@ def test_every_study_can_be_restricted(name):
     without_noise = {"deep-gridworld"} if name == "stochastic" else set()
     assert {(run.world, run.explorer) for run in one} == {(each, "vv-ucb") for each in {full[0].world} | without_noise}
     assert {run.seed for run in one} == {1, 2}
-
-
-def test_unknown_names_suggest_the_closest_one():
-    with pytest.raises(UnknownName, match="Did you mean 'recap'"):
-        find_study("recpa")
-    with pytest.raises(WanderlustError, match="seeds"):
-        StudySelection(seeds=0)
 
 
 @pytest.fixture(scope="module")
@@ -230,10 +207,6 @@ def test_the_recap_is_compared_with_the_paper(prison):
     assert "80.78 ± 2.56" in printed  # the paper's UCB1
     assert "of 8 cells of the paper's tables" in printed
     assert "With 4 seeds" in printed
-    for name in ("tables.md", "tables.csv", "curves.csv"):
-        assert (folder / "recap" / name).stat().st_size > 100
-    for form in ("md", "html", "json"):
-        assert (folder / f"scorecard.{form}").stat().st_size > 100
     with (folder / "recap" / "tables.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 8
@@ -245,13 +218,11 @@ def test_the_recap_is_compared_with_the_paper(prison):
 def test_a_claim_about_all_algorithms_needs_runs_of_all(best_other, verdict):
     def verdicts(explorers):
         percents = {name: 100.0 if name.startswith("vv") else best_other for name in explorers}
+        horizons = {world: "fixed" if world == "deep-sea" else "short" for world in recap.WORLDS}
         cells = {
-            Cell(world, "zero", "fixed" if world == "deep-sea" else "short", name): Group(
-                {}, runs_of(percent, percent, [1])
-            )
-            for name, percent in percents.items()
-            for world in recap.WORLDS
-        }
+            Cell(world, "zero", horizon, name): Group({}, runs_of(percent, percent, [1]))
+            for name, percent in percents.items() for world, horizon in horizons.items()
+        }  # fmt: skip
         return [claim.verdict for claim in check_all(CHECKS[:1], Groups(cells))]
 
     assert verdicts(EXPLORERS) == [verdict]
@@ -281,7 +252,7 @@ def test_the_scorecard_follows_from_the_runs(prison):
             for name in ("discovery", "success")
         )
         assert cell["verdict"] == ("agrees" if within else "differs")
-    page = html.unescape((folder / "scorecard.html").read_text(encoding="utf-8"))
+    page = (folder / "scorecard.html").read_text(encoding="utf-8")
     differing = [cell for cell in cells if cell["with_20_seeds"]["nothing inferred"]["verdict"] == "differs"]
     assert page.count("<td>sampling: 20 seeds</td>") == len(differing), "every cell that differs has a reason"
 
@@ -317,14 +288,9 @@ def test_a_summary_gives_the_same_reports_as_the_runs(prison, tmp_path):
 
 def test_what_a_summary_keeps_of_a_run(tmp_path):
     """The arrays that reports use are exact, those of the chain included."""
-    chain = Run(
-        world="chain",
-        world_options={"length": 27},
-        explorer="vv-count",
-        seed=2,
-        settings={"budget": 3000, "evaluate_every": 1000},
-        measure="values",
-    )
+    settings = {"budget": 3000, "evaluate_every": 1000}
+    chain = Run(world="chain", world_options={"length": 27}, explorer="vv-count", seed=2, settings=settings,
+                measure="values")  # fmt: skip
     maps = Run(world="prison", explorer="vv-ucb", seed=1)
     runs = {"chain": chain, "visit-maps": maps}
     results = {name: run.train() for name, run in runs.items()}
@@ -385,7 +351,7 @@ def test_the_command(run_cli, tmp_path, monkeypatch):
     """`project/test_docs.py` runs it, and what reads its results, as the pages have them."""
     listed = run_cli.succeeds("reproduce", "list")
     assert all(name in listed for name in study_names())
-    assert "Did you mean 'recap'" in run_cli.fails("reproduce", "recpa")
+    assert "seeds" in run_cli.fails("reproduce", "recap", "--seeds", "0")
     (tmp_path / "file").write_text("text")
     for out in ("x" * 300, "file"):
         run_cli.fails("reproduce", "gamma-w", "--quick", "--out", out)
@@ -396,15 +362,6 @@ def test_the_command(run_cli, tmp_path, monkeypatch):
     assert code == 1
     assert "2 failed" in out + err
     assert "repeat: wanderlust run" in out + err
-
-
-def test_without_pyarrow_the_error_names_the_package(prison, run_cli, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    assert "'wanderlust[dataframes]'" in run_cli.fails("results", prison[0], "--to", "runs.parquet")
-
-
-def test_the_nine_explorers_are_registered():
-    assert set(EXPLORERS) <= set(wl.explorer_names())
 
 
 def test_a_selection_that_a_study_does_not_have_is_not_written(tmp_path):
