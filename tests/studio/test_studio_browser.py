@@ -26,6 +26,7 @@ from test_studio_results import store  # noqa: F401
 from wanderlust.studio.export import export_page
 from wanderlust.studio.lesson import Lesson, lessons
 from wanderlust.studio.setup import read_setup
+from wanderlust.studio.static_page import static_page
 from wanderlust.studio.workbench import Workbench
 
 pytestmark = pytest.mark.slow
@@ -728,13 +729,13 @@ def test_axe_finds_no_serious_violation(new_page: Callable[..., Any], axe: str) 
 
 
 def test_a_lesson_runs_from_stop_to_stop(browser: Any, tmp_path: Path) -> None:
-    """Predict, run, see whether it was right; go back; change the setup; the same stops in a recorded page."""
+    """Predict, run, see whether it was right; go back; change the setup; the same without a server."""
     known = lessons()
     lesson = known["epsilon-greedy"]
     running = RunningStudio(lessons=known, lesson="epsilon-greedy", opening=lesson.setup.description)
     context = browser.new_context(viewport={"width": 1280, "height": 800})
     try:
-        for url in (running.url, recorded_page(tmp_path, lesson)):
+        for url in (running.url, *pages_of(tmp_path, lesson)):
             page = context.new_page()
             errors: list[str] = []
             page.on("pageerror", lambda error, errors=errors: errors.append(str(error)))
@@ -778,7 +779,9 @@ def test_a_lesson_runs_from_stop_to_stop(browser: Any, tmp_path: Path) -> None:
         running.stop()
 
 
-def recorded_page(folder: Path, lesson: Lesson) -> str:
-    file = folder / "lesson.html"
-    file.write_text(export_page(lesson.setup, lesson), encoding="utf-8")
-    return file.as_uri()
+def pages_of(folder: Path, lesson: Lesson) -> Iterator[str]:
+    """Yield the addresses of a page with the recorded lesson, and of one that executes it."""
+    for name, text in (("a", export_page(lesson.setup, lesson)), ("b", static_page({"lesson": lesson}, "lesson"))):
+        file = folder / f"{name}.html"
+        file.write_text(text, encoding="utf-8")
+        yield file.as_uri()
