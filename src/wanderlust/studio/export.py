@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wanderlust.studio.frames import HEADER
 from wanderlust.studio.lesson import Lesson, page_catalogue
 from wanderlust.studio.setup import Setup
 from wanderlust.studio.workbench import Workbench
@@ -29,7 +30,6 @@ _MAX_MOMENTS = 1001
 _KEPT_BITS = np.uint32(0xFFFFFC00)
 """Of a float32: sign, exponent and 13 bits of the fraction, about four digits."""
 _ROUNDING = np.uint32(0x200)
-_FLOATS_FROM = 40
 
 
 def export_page(setup: Setup, lesson: Lesson | None = None) -> str:
@@ -112,11 +112,10 @@ def pack(frames: Sequence[bytes]) -> str:
 
 def _round_floats(words: NDArray[np.uint32], frame: bytes) -> None:
     """Round the float tables, which follow the visits, to about four digits."""
-    flags, (n_states, n_actions) = frame[5], np.frombuffer(frame, "<u4", 2, 28).tolist()
+    _, flags, *_, n_states, n_actions = HEADER.unpack_from(frame)
     pairs = n_states * n_actions
-    tables = 2 + (flags & 1) + (flags >> 1 & 1)
-    first = _FLOATS_FROM // 4 + pairs
-    part = words[:, first : first + tables * pairs]
+    first = HEADER.size // 4 + pairs
+    part = words[:, first : first + (2 + flags.bit_count()) * pairs]
     part += _ROUNDING
     part &= _KEPT_BITS
 

@@ -159,17 +159,17 @@ def _curves(group: Group) -> dict[str, Any]:
     for name in ("returns", "discovered"):
         values = np.array([row[f"curve_{name}"][at] for row in rows], np.float64)
         bounds = {"mean": values.mean(axis=0), "low": values.min(axis=0), "high": values.max(axis=0)}
-        lines[name] = {bound: [_plain(value) for value in line.tolist()] for bound, line in bounds.items()}
+        lines[name] = {bound: list(map(finite, line.tolist())) for bound, line in bounds.items()}
     return {
         "steps": rows[0]["curve_steps"][at].tolist(),
         "curves": lines,
-        "optimum": _plain(rows[0]["optimal_return"]),
+        "optimum": rows[0]["optimal_return"],
         "reachable": rows[0]["states_reachable"],
         "note": setup_of(rows[0]["run"])[1],
         "runs": [
             {
                 "seed": row["run"].seed,
-                "return": _plain(row["final_return"]),
+                "return": row["final_return"],
                 "discovered": row["states_discovered"],
                 "setup": setup_of(row["run"])[0],
             }
@@ -180,11 +180,7 @@ def _curves(group: Group) -> dict[str, Any]:
 
 def _mean(group: Group, name: str) -> float | None:
     known = [value for value in group.column(name).tolist() if np.isfinite(value)]
-    return _plain(sum(known) / len(known)) if known else None
-
-
-def _plain(value: float | None) -> float | None:
-    return None if value is None else finite(float(f"{value:.6g}"))
+    return sum(known) / len(known) if known else None
 
 
 def setup_of(run: Run) -> tuple[dict[str, Any] | None, str]:
