@@ -1,7 +1,7 @@
 """The equations of Section 3 of the paper: fixed points, bounds and limits of the W-functions.
 
 The study `toy-example` checks the statements of the text about its 3×3 world, its counts, policies and pseudocounts;
-`test_single_studies.py` compares its claims and values. Here are other worlds, sizes and discounts.
+`test_studies.py` compares its claims and values. Here are other worlds, sizes and discounts.
 """
 
 import math
