@@ -386,6 +386,7 @@ def test_a_failing_world_is_on_the_card_and_the_rest_goes_on(command, tmp_path, 
     assert "&lt;b&gt;too many&lt;/b&gt;" in html
     assert "<b>too many" not in html + markdown
     assert "actions \\| for me" in markdown
+    assert "Error in river" in command("report", "results")[1]
 
 
 def test_forged_runs_are_not_used_and_named(command, tmp_path):
