@@ -305,9 +305,11 @@ class Connection:
             return None
         if self._speed == 0:
             return 0
-        # More than 60 frames per second are of no use, and a few steps at a time cost more than many at once.
         due = self._clock + (bench.step + 1 - self._clock_step) / self._speed
-        return max(due - time.monotonic(), started + _FRAME_SECONDS - time.monotonic(), 0)
+        if self._speed >= 1 / _FRAME_SECONDS:
+            # More than 60 frames per second are of no use, and a few steps at a time cost more than many at once.
+            due = max(due, started + _FRAME_SECONDS)
+        return max(due - time.monotonic(), 0)
 
     async def _replay(self, bench: Workbench, step: int) -> None:
         """Execute the same lanes again up to an earlier step, and show it."""
