@@ -22,7 +22,6 @@ from wanderlust.cli.listings import worlds
 from wanderlust.core.errors import InvalidSetting, UnknownName
 from wanderlust.experiments.execute import Execution
 from wanderlust.experiments.report.figures import (
-    FORMATS,
     curves_figure,
     explorer_styles,
     mean_curves,
@@ -38,20 +37,14 @@ from wanderlust_paper.reproduce import report_note, reproduce, show_report, stud
 
 pytestmark = [pytest.mark.slow, pytest.mark.first]
 
-SELECTIONS = {
-    "recap": StudySelection(worlds=("toy",), explorers=("vv-ucb", "ucb1", "random"), seeds=2),
-    "visit-maps": StudySelection(worlds=("prison",), explorers=("vv-ucb", "ucb1")),
-    "gamma-w": StudySelection(explorers=("vv-count",), seeds=1),
-    "stochastic": StudySelection(worlds=("noisy-toy",), explorers=("vv-ucb", "ucb1"), seeds=2),
-    "memory": StudySelection(worlds=("toy",), explorers=("vv-ucb", "epsilon-greedy"), seeds=2),
+STUDIES = {
+    "recap": (StudySelection(worlds=("toy",), explorers=("vv-ucb", "ucb1", "random"), seeds=2), {"curves-toy"}),
+    "visit-maps": (StudySelection(worlds=("prison",), explorers=("vv-ucb", "ucb1")), {"maps"}),
+    "gamma-w": (StudySelection(explorers=("vv-count",), seeds=1), {"curves", "maps"}),
+    "stochastic": (StudySelection(worlds=("noisy-toy",), explorers=("vv-ucb", "ucb1"), seeds=2), {"curves"}),
+    "memory": (StudySelection(worlds=("toy",), explorers=("vv-ucb", "epsilon-greedy"), seeds=2), {"curves"}),
 }
-FIGURES = {
-    "recap": {"curves-toy"},
-    "visit-maps": {"maps"},
-    "gamma-w": {"curves", "maps"},
-    "stochastic": {"curves"},
-    "memory": {"curves"},
-}
+"""What is run of each study, and the figures that it has."""
 
 
 def request_in(folder, name):
@@ -87,45 +80,37 @@ def assert_complete(figure):
         assert page.y0 - 2 <= box.y0 <= box.y1 <= page.y1 + 2
 
 
-def check_files(files):
-    """Check that the three formats are valid and not blank."""
-    assert tuple(files) == FORMATS
-    pixels = imread(io.BytesIO(files["png"]))
-    assert pixels[..., :3].std() > 0.02
-    assert ElementTree.fromstring(files["svg"]).tag.endswith("svg")
-    assert files["pdf"].startswith(b"%PDF")
-    assert files["pdf"].rstrip().endswith(b"%%EOF")
-    assert all(len(contents) < 600_000 for contents in files.values())
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A folder with the results of several studies, with few runs."""
     folder = tmp_path_factory.mktemp("results")
     console = Console(file=io.StringIO())
-    for name, selection in SELECTIONS.items():
+    for name, (selection, _) in STUDIES.items():
         options = {"execution": Execution(jobs=1), "quiet": True, "console": console, "formats": ()}
         reproduce(find_study(name), selection, folder, **options)
     write_scorecard(folder, "", {}, console)
     return folder
 
 
-@pytest.mark.parametrize("name", SELECTIONS)
+@pytest.mark.parametrize("name", STUDIES)
 def test_a_study_has_its_figures_without_an_empty_panel(folder, name):
     figures = figures_of(folder, name)
-    assert figures.keys() == FIGURES[name]
+    assert figures.keys() == STUDIES[name][1]
     for draw in figures.values():
         assert_complete(draw())
+
+
+def rows_of(folder, *names):
+    """Return the rows of a CSV file."""
+    with folder.joinpath(*names).open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
 
 
 def test_tables_of_studies_have_every_group_and_step(folder):
     for name in ("gamma-w", "stochastic", "memory"):
         assert "100.00" in (folder / name / "table.md").read_text(encoding="utf-8")
-        with (folder / name / "curves.csv").open(encoding="utf-8", newline="") as file:
-            assert len(list(csv.DictReader(file))) >= 10
-    with (folder / "visit-maps" / "counts.csv").open(encoding="utf-8", newline="") as file:
-        assert sum(int(row["visits"]) for row in csv.DictReader(file)) == 2 * 999
-    assert "█" in (folder / "visit-maps" / "maps.txt").read_text(encoding="utf-8")
+        assert len(rows_of(folder, name, "curves.csv")) >= 10
+    assert sum(int(row["visits"]) for row in rows_of(folder, "visit-maps", "counts.csv")) == 2 * 999
 
 
 def test_the_same_runs_give_the_same_bytes_in_all_formats(folder, tmp_path):
@@ -136,19 +121,17 @@ def test_the_same_runs_give_the_same_bytes_in_all_formats(folder, tmp_path):
             show_report(request, Store(folder), Console(file=io.StringIO()), quiet=True, out=tmp_path / out)
         written.append({file.name: file.read_bytes() for file in (tmp_path / out / "visit-maps").iterdir()})
     assert written[0] == written[1]
-    check_files({form: written[0][f"maps.{form}"] for form in FORMATS})
+    png, svg, pdf = (written[0][f"maps.{form}"] for form in ("png", "svg", "pdf"))
+    assert imread(io.BytesIO(png))[..., :3].std() > 0.02, "it is not blank"
+    assert ElementTree.fromstring(svg).tag.endswith("svg")
+    assert pdf.startswith(b"%PDF")
+    assert max(map(len, (png, svg, pdf))) < 600_000
 
 
 def test_curves_show_the_numbers_of_the_tables(folder):
     figure = figures_of(folder, "recap")["curves-toy"]()
-    with (folder / "recap" / "curves.csv").open(encoding="utf-8", newline="") as file:
-        lines = [line for line in csv.DictReader(file) if line["environment"] == "toy"]
-    assert [axes.get_title() for axes in figure.axes[:4]] == [
-        "zero init., short horizon",
-        "opt. init., short horizon",
-        "zero init., long horizon",
-        "opt. init., long horizon",
-    ]
+    assert figure.axes[0].get_title() == "zero init., short horizon"
+    lines = rows_of(folder, "recap", "curves.csv")
     scenario = [line for line in lines if (line["initialization"], line["horizon"]) == ("zero", "short")]
     for row, measure in enumerate(("discovery_mean", "success_mean")):
         curves = figure.axes[4 * row].get_lines()
@@ -180,11 +163,8 @@ def test_the_page_has_a_row_for_each_cell(folder):
         assert texts_of_row[-1].split(" ", 1)[1] == f"{cell['verdict']}; {cell['equivalence']}"
         assert float(texts_of_row[1].split()[0]) == pytest.approx(cell["ours"]["discovery"]["mean"], abs=0.006)
         assert float(texts_of_row[4].split()[0]) == pytest.approx(cell["theirs"]["success"]["mean"], abs=0.006)
-    for tag in ("table", "tr", "td", "th", "p", "ul", "li"):
-        assert len(re.findall(rf"<{tag}[ >]", page)) == page.count(f"</{tag}>"), tag
     assert "http" not in page
     assert "src=" not in page
-    assert "prefers-color-scheme: dark" in page
 
 
 def test_every_explorer_has_its_own_style():
@@ -193,9 +173,7 @@ def test_every_explorer_has_its_own_style():
     assert len({styles[name].marker for name in EXPLORERS}) == 9
     assert len({style.colour for style in styles.values()}) == 12
     assert explorer_styles(["fading"])["fading"] == explorer_styles(["fading", "vv-ucb"])["fading"]
-    many = explorer_styles(f"own {i}" for i in range(40))
-    assert len(many) == 40
-    assert len(set(many.values())) == 15
+    assert len(set(explorer_styles(f"own {i}" for i in range(40)).values())) == 15
     assert len({style.colour for style in sequential_styles([str(i) for i in range(12)]).values()}) == 12
 
 
@@ -237,16 +215,20 @@ def growth(exponent, *, limit=np.inf, seeds=4):
 
 
 def test_a_power_law_is_recovered():
+<<<<<<< HEAD
     sizes = np.array([2.0, 4.0, 8.0, 16.0])
     exact = power_law(sizes, np.log(5.0 * sizes**2.5))
     assert exact.exponent == pytest.approx((2.5, 2.5, 2.5))
     assert exact.factor == pytest.approx(5.0)
     x, y = np.array([1.0, 2.0, 3.0, 5.0]), [0.1, 1.3, 1.9, 3.0]
+=======
+    x, y = [1.0, 2.0, 3.0, 5.0], [0.1, 1.3, 1.9, 3.0]
+>>>>>>> cutD
     from scipy.stats import linregress, t
 
     fit = linregress(np.log(x), y)
     law = power_law(x, y)
-    assert law.exponent.estimate == pytest.approx(fit.slope)
+    assert (law.exponent.estimate, np.log(law.factor)) == pytest.approx((fit.slope, fit.intercept))
     assert law.exponent.high - fit.slope == pytest.approx(t.ppf(0.975, 2) * fit.stderr)
     assert law.exponent.estimate - law.exponent.low == pytest.approx(t.ppf(0.975, 2) * fit.stderr)
 
@@ -273,7 +255,6 @@ def test_the_scaling_figure():
     lines = {"vv-ucb": growth(2.5), "bootstrapped": growth(3.0, limit=5000.0), "my:Own": growth(4.0, limit=200.0)}
     figure = scaling_figure("Growth", {"a": lines, "b": lines}, x_name="N", y_name="steps", limit=5000.0, note="QUICK")
     assert_complete(figure)
-    assert all(axes.get_legend() is None for axes in figure.axes), "one legend per figure"
     labels = {text.get_text() for text in figure.legends[0].get_texts()}
     fit = growth(2.5).fit().exponent
     assert f"vv-ucb  exponent {fit.estimate:.2f}, {fit.estimate:.2f}" in labels
@@ -317,9 +298,7 @@ def test_the_figures_of_the_chain():
     figure = msve_figure("Errors", {"N = 27": {"vv-ucb": errors, "ucb1": errors}, "N = 55": {"vv-ucb": errors}})
     assert_complete(figure)
     low = figure.axes[0].get_ylim()[0]
-    lines = [line for axes in figure.axes for line in axes.get_lines()]
-    assert min(line.get_ydata().min() for line in lines) > 2 * low, "no line is on the edge of the axis"
-    assert "0" in {label.get_text() for label in figure.axes[0].get_yticklabels()}
+    assert min(line.get_ydata().min() for axes in figure.axes for line in axes.get_lines()) > 2 * low
 
 
 def test_the_figure_of_the_toy_example():
@@ -383,14 +362,10 @@ def test_the_picture_of_a_world(name):
     assert texts(world.plot(title="Mine")) - texts(figure) == {"Mine"}
 
 
-def test_the_command_that_draws_a_world(tmp_path, monkeypatch):
+def test_the_command_that_draws_a_world(tmp_path):
     """`project/test_docs.py` draws worlds as PNG."""
-    monkeypatch.chdir(tmp_path)
-    worlds(draw="prison", out=Path("a/prison.svg"))
+    worlds(draw="prison", out=tmp_path / "a" / "prison.svg")
     assert ElementTree.fromstring((tmp_path / "a" / "prison.svg").read_text()).tag.endswith("svg")
-    (tmp_path / "mine.txt").write_text("S.A\n\nA = treasure 1\n")
-    worlds(draw="mine.txt")
-    assert imread(tmp_path / "mine.png")[..., :3].std() > 0.02
     for wrong, message in (({"draw": "prisn"}, "prison"), ({"draw": "toy", "out": Path("x.jpg")}, "png")):
         with pytest.raises(UnknownName, match=f"Did you mean '{message}'"):
             worlds(**wrong)
@@ -414,4 +389,3 @@ def test_the_last_point_of_long_curves_is_drawn():
     (line,) = figure.axes[0].get_lines()
     assert len(line.get_xdata()) == 100
     assert (line.get_xdata()[-1], line.get_ydata()[-1]) == (50_000.0, 100.0)
-    assert_complete(figure)

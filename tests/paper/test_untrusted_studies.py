@@ -1,6 +1,7 @@
 """Files and names of the paper's studies that are damaged, hostile or written at the same time."""
 
-import os
+import io
+import json
 
 import pytest
 from rich.console import Console
@@ -36,9 +37,6 @@ def test_selections_of_concurrent_processes_are_all_kept(tmp_path, processes):
     assert {each.seeds for each in selections} == {1 + i + 100 * k for i in range(20) for k in range(3)}
 
 
-# A report executes no code.
-
-
 def test_a_report_imports_nothing_that_a_stored_run_names(tmp_path, processes):
     """The pack of a requested run contains another run, with an explorer of the folder in which the report is made."""
     recap, selection = registry.find_study("recap"), registry.StudySelection(("toy",), ("random",), seeds=1)
@@ -55,40 +53,26 @@ def test_a_report_imports_nothing_that_a_stored_run_names(tmp_path, processes):
     assert list(tmp_path.rglob("executed")) == []
 
 
-# Names are text.
-
-
-def hostile_row(verdict="differs"):
-    numbers = Numbers(Percent(1.0, 0.5), Percent(2.0, 0.5))
-    return Row(Cell(HOSTILE, "zero", "short", HOSTILE), 2, 2, numbers, numbers, (0.1, 0.1), None, None, verdict)
-
-
 def test_reports_escape_names():
+    numbers = Numbers(Percent(1.0, 0.5), Percent(2.0, 0.5))
+    row = Row(Cell(HOSTILE, "zero", "short", HOSTILE), 2, 2, numbers, numbers, (0.1, 0.1), None, None, "differs")
     claim = claims.Claim(HOSTILE, HOSTILE, "a | b", "reproduced")
-    page = FORMATS["html"]([hostile_row()], [claim], HOSTILE)
+    page = FORMATS["html"]([row], [claim], HOSTILE)
     assert "<i>" not in page
     assert "&lt;i&gt;&amp;" in page
-    for text in (FORMATS["md"]([hostile_row()], [claim], ""), recap_tables.as_markdown([hostile_row()], "")):
+    for text in (FORMATS["md"]([row], [claim], ""), recap_tables.as_markdown([row], "")):
         rows = [line for line in text.splitlines() if line.startswith("| ") and "a[/b]" in line]
         assert rows
         assert all("\x1b" not in line and "<i>" not in line for line in rows)
     assert "a \\| b" in FORMATS["md"]([], [claim], "")
-    console = Console(width=200, record=True, markup=False, file=open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
-    for table in recap_tables.rich_tables([hostile_row("agrees")], ""):
+    console = Console(width=200, markup=False, file=io.StringIO())
+    for table in recap_tables.rich_tables([row._replace(verdict="agrees")], ""):
         console.print(table)
-    console.file.close()
+    assert "a[/b]" in console.file.getvalue()
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        '{"study": "recap", "choices": []}',
-        '{"study": "recap", "choices": [{"worlds": 5}]}',
-        '{"study": "recap", "choices": [{"explorers": ["a", ["b"]]}]}',
-        '{"study": "recap", "choices": [{"quick": "yes"}]}',
-        '{"study": ["recap"], "choices": [{}]}',
-    ],
-)
-def test_requests_are_checked(text):
-    with pytest.raises(BadFile, match="here"):
-        registry.from_json(text, "here")
+def test_requests_are_checked():
+    for study, choices in (("recap", []), ("recap", [{"worlds": 5}]), ("recap", [{"explorers": ["a", ["b"]]}]),
+                           ("recap", [{"quick": "yes"}]), (["recap"], [{}])):  # fmt: skip
+        with pytest.raises(BadFile, match="here"):
+            registry.from_json(json.dumps({"study": study, "choices": choices}), "here")

@@ -23,43 +23,25 @@ PAPER = SOURCES.parent / "wanderlust_paper"
 TESTS = Path(__file__).parents[1]
 
 LAYERS = (
-    "version",
-    "core",
-    "_numba",
-    "worlds",
-    "environments",
-    "learning",
-    "explorers",
-    "agents",
-    "checks",
-    "training",
-    "integrations",
-    "experiments",
-    "exams",
-    "studio",
-    "cli",
-)
+    "version", "core", "_numba", "worlds", "environments", "learning", "explorers", "agents", "checks", "training",
+    "integrations", "experiments", "exams", "studio", "cli",
+)  # fmt: skip
 """The packages and modules; each imports only those before it. Imports inside functions count as well."""
 
 
 @functools.cache
-def imports_of(file: Path) -> tuple[str, ...]:
+def imports_of(file: Path) -> set[str]:
     """Return the modules that a file imports, wherever in the file."""
-    return tuple(imports_in(file))
-
-
-def imports_in(file: Path) -> Iterator[str]:
+    found = set()
     for node in ast.walk(ast.parse(file.read_text())):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{file}: relative imports hide where they lead"
-            assert node.module is not None
-            yield node.module
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            found |= {str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names)}
         elif isinstance(node, ast.Constant) and re.fullmatch(r"wanderlust(\.\w+)+(:\w+)?", str(node.value)):
-            # A module that is imported by its name.
-            yield node.value.partition(":")[0]
+            found.add(str(node.value).partition(":")[0])  # A module that is imported by its name.
+    return found
 
 
 def layer_of(module: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Every example of the documentation runs: the Python blocks, the cells of the tutorials, and the commands.
+"""Every example runs: the Python blocks of the pages, the cells of the tutorials, the commands, and `examples/`.
 
 The commands run in a temporary folder with few steps and seeds. `NOT_RUN` lists those of which only the options are
 checked, with the reason.
@@ -108,6 +108,18 @@ def shortened(words):
     return words
 
 
+EXAMPLES = {
+    "deep_q_linear": r"first reward at step \d+\n.*\nvalue of the start state: 0\.8[67]",
+    "own_loop": r"first reward at step \d+\n.*\nvalue of the start state: 0\.[78]",
+    "own_map": r"optimal return: 8\..*\nvv-ucb +return 8\..*\nepsilon-greedy +return 0\.",
+    "minigrid_door": r"return of the greedy policy: 0\.9",
+    "mountain_car": r"the goal was first reached at step \d+",
+    "frozen_lake_exact": r"optimal value of the start state: 0\.542",
+    "track_experiments": r"steps: 2000 logged to: ",
+    "own_explorer": r"half-life   1: discovered \d+ of 25 states",
+}
+"""What each file of `examples/` prints."""
+
 PYTHON_PAGES = [name for name, text in TEXTS.items() if python_blocks(text) and name not in COPIES]
 SINGLE_PAGES = [name for name in PYTHON_PAGES if not name.startswith(FOLDERS)]
 
@@ -178,13 +190,6 @@ def test_commands_have_their_options(name):
             assert {word.partition("=")[0] for word in words if word.startswith("--")} <= known, command
 
 
-def test_the_reasons_are_needed():
-    """Every entry of the list of commands that are not run stands for a command of a page."""
-    everything = [f"{command} " for text in TEXTS.values() for command in commands(text)]
-    for start in NOT_RUN:
-        assert any(command.startswith(f"{start} ") for command in everything), start
-
-
 @pytest.fixture(scope="module")
 def keep_results():
     """Return the script that copies results into the documentation, as a module."""
@@ -217,3 +222,17 @@ def test_incomplete_results_are_rejected(keep_results, tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["keep_results.py", str(tmp_path)])
     with pytest.raises(SystemExit, match="no results of environments, toy-example, recap"):
         keep_results.main()
+
+
+def test_every_example_is_run():
+    elsewhere = {"demo", "deep_q_sb3", "deep_q_torch"}  # `make demo` and tests/integrations run them.
+    assert {file.stem for file in (ROOT / "examples").glob("*.py")} == {*EXAMPLES, *elsewhere}
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_example(name, processes, tmp_path):
+    file = ROOT / "examples" / f"{name}.py"
+    assert len(file.read_text(encoding="utf-8").splitlines()) < 50
+    status, out, errors = processes.run_script(file, tmp_path)
+    assert status == 0, errors
+    assert re.search(EXAMPLES[name], out), out

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 import wanderlust as wl
-from wanderlust.cli.main import main
 from wanderlust.explorers.protocol import class_options, explorer_class
 from wanderlust.worlds import world_options
 from wanderlust.worlds.registry import world_factory
@@ -111,16 +110,6 @@ def test_the_paper_map_resolves(entry):
         assert words[2] in wl.world_names()
 
 
-def test_cited_explorers_are_in_the_paper_map():
-    """The explorer whose docstring cites an equation or an algorithm is an explorer of that item."""
-    classes = {explorer_class(name): name for name in explorer_pages.names()}
-    for entry in paper_map.entries():
-        for cls, name in classes.items():
-            prefix = f"{cls.__module__}.{cls.__name__}"
-            if any(f"{function}.".startswith(f"{prefix}.") for function in entry.functions):
-                assert name in entry.explorers, entry.item.label
-
-
 def test_every_explorer_and_world_has_a_page():
     built_in = [name for name in wl.explorer_names() if explorer_class(name).__module__.startswith("wanderlust.")]
     assert sorted(explorer_pages.names()) == sorted(built_in)
@@ -183,19 +172,3 @@ def test_the_check_of_the_site_finds_what_is_wrong(tmp_path):
     clicks = check_site.graph(pages)
     assert check_site.way(clicks, "0.html#part", "3.html#part") == [f"{i}.html#part" for i in range(4)]
     assert not check_site.way(clicks, "0.html#part", "4.html#part")
-
-
-def test_readme_index_and_help_tell_the_same_in_the_same_order(capsys, monkeypatch):
-    """What it is, a picture, a first agent, W beside a Q of the user, the paper."""
-    monkeypatch.setattr(sys, "argv", ["wanderlust", "--help"])
-    with pytest.raises(SystemExit):
-        main()
-    pages = [(ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "docs/index.md")]
-    for page in pages:
-        parts = ("sparse-reward reinforcement learning", "](", "FrozenLake-v1", "Explorer(", "10.3390/a15030081")
-        assert [page.index(part) for part in parts] == sorted(page.index(part) for part in parts)
-    text = capsys.readouterr().out
-    parts = ("sparse-reward reinforcement learning", "studio", "FrozenLake-v1", "Explorer(", "reproduce recap")
-    assert [text.index(part) for part in parts] == sorted(text.index(part) for part in parts)
-    snippets = [re.findall(r"```python\n(.*?)```", page, flags=re.S)[:2] for page in pages]
-    assert snippets[0] == snippets[1]

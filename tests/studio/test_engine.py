@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from oracle.random_stream import seed_of
-from test_studio_browser import browser, button, expect, skip, status, sync_api, wait_for  # noqa: F401
+from test_studio_browser import browser, sync_api  # noqa: F401
 from wanderlust.agents.session import Session
 from wanderlust.agents.settings import resolve
 from wanderlust.experiments.run import Run
-from wanderlust.studio.export import STATIC, bundle
+from wanderlust.studio.export import STATIC
 from wanderlust.studio.lesson import lessons
-from wanderlust.studio.static_page import EXPLORERS, engine_settings, engine_world, static_page
+from wanderlust.studio.static_page import EXPLORERS, engine_settings, engine_world
 from wanderlust.worlds import World, make_world, world_names
 
 pytestmark = pytest.mark.slow
@@ -99,39 +98,3 @@ def test_the_engine_follows_every_lesson(page: Any, name: str) -> None:
     world = lesson.setup.make_world()
     for run in lesson.setup.runs(world):
         compare(page, world, run, min(lesson.stops[-1].step, LONGEST))
-
-
-def test_the_page_without_a_server(browser: Any, tmp_path: Path) -> None:  # noqa: F811
-    """A lesson, another explorer, events, going back, and what needs Python, from a file without a network."""
-    assert len((STATIC / "engine.js").read_text(encoding="utf-8").splitlines()) < 500
-    assert "EngineRun" in bundle()
-    file = tmp_path / "studio.html"
-    file.write_text(static_page(lessons(), "epsilon-greedy"), encoding="utf-8")
-    context = browser.new_context(offline=True, viewport={"width": 1280, "height": 800})
-    page, errors = context.new_page(), []
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.goto(file.as_uri())
-    lesson = lessons()["epsilon-greedy"]
-    panel = page.get_by_role("region", name=lesson.title)
-    expect(panel).to_contain_text("Stop 1 of 6")
-    button(panel, "Next").click()
-    skip(page)
-    button(panel, lesson.stops[1].answers[0]).click()
-    skip(page)
-    expect(panel).to_contain_text("found the +10 at step 228")
-    expect(page.get_by_role("region", name="Lane 2")).to_contain_text("reward 10 found at (6, 7), step 228")
-    button(panel, "Back").click()
-    expect(status(page, "Step")).to_have_text("40")
-    button(page, "Next event").click()
-    wait_for(page, "studio.viewed > 40")
-    page.get_by_role("region", name="Lane 1").get_by_role("combobox", name="Explorer").select_option("thompson")
-    wait_for(page, "studio.accepted.lanes[0].explorer === 'thompson' && studio.frames.length === 2")
-    page.get_by_role("slider", name="Speed").fill("100")
-    page.get_by_role("combobox", name="World").select_option("world:prison")
-    button(page, "Run").click()
-    wait_for(page, "studio.viewed > 50")
-    expect(button(page, "Paint…")).to_be_hidden()
-    page.evaluate("studio.change({ world_options: { map: 'S.A' } })")
-    expect(page.get_by_role("alert")).to_contain_text("runs without Python")
-    context.close()
-    assert errors == []

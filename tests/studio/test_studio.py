@@ -171,14 +171,6 @@ def test_an_earlier_step_is_shown_exactly() -> None:
     assert bench.history.at(500) == seen[230], "the latest before the step"
 
 
-def test_the_news_of_a_workbench_are_what_is_new() -> None:
-    bench = finished(Workbench(setup_of("random", "vv-ucb", world="deep-gridworld")))
-    news = bench.news()
-    assert news["step"] == bench.length
-    assert [len(lane["points"]) for lane in news["lanes"]] == [1000, 1000]
-    assert all(lane["points"] == [] for lane in bench.news()["lanes"]), "only what is new"
-
-
 # ---------------------------------------------------------------------- setups and the texts that repeat them
 
 
@@ -210,6 +202,8 @@ def test_a_setup_is_read_back_from_its_description_and_its_toml() -> None:
 )  # fmt: skip
 def test_copied_texts_repeat_the_run(setup: Setup, capsys: pytest.CaptureFixture[str]) -> None:
     bench = finished(Workbench(setup))
+    assert [len(lane["points"]) > 99 for lane in bench.news()["lanes"]] == [True] * len(bench.lanes)
+    assert all(lane["points"] == [] for lane in bench.news()["lanes"]), "only what is new"
     texts = snippets(setup, bench.runs)
     exec(texts["python"], {})
     for lane, line in zip(bench.lanes, capsys.readouterr().out.splitlines(), strict=True):
@@ -244,6 +238,9 @@ def test_a_map_changes_during_a_run_and_what_was_learned_stays() -> None:
     texts = snippets(setup, at_once.runs)
     assert read_setup(tomllib.loads(texts["toml"])) == setup
     assert texts["python"].startswith("# Without the changes")
+    slippery = setup.description | {"world_options": {"map": BEFORE, "slips": [0.8, 0.1, 0.1]}}
+    lane = finished(Workbench(read_setup(slippery))).lanes[0]
+    assert 3 < lane.curves.points()[-1][1] < 5, "the return in the new map, which is stochastic, too"
 
 
 @pytest.mark.parametrize(
@@ -320,15 +317,6 @@ def test_every_world_can_be_described(name: str) -> None:
     assert len(description["unreachable"]) == world.n_states - description["reachable"]
 
 
-def test_cells_without_a_way_from_the_start_are_known() -> None:
-    with pytest.warns(UserWarning, match="cannot be reached"):
-        world = wl.make_world("closed", map="S.#.A\n\nA = treasure 1\n")
-    described = describe_world(world)
-    cells = {described["layers"][0]["state"].index(state) for state in described["unreachable"]}
-    assert cells >= {3, 4}
-    assert not cells & {0, 1}
-
-
 # ---------------------------------------------------------------------- export
 
 
@@ -337,12 +325,9 @@ def test_an_export_is_one_small_file_without_addresses() -> None:
     # The frames are limited; the code and the rest are small, so that a page has at most 10 MB.
     assert len(page) - sum(map(len, re.findall(r'"[A-Za-z0-9+/=]{1000,}"', page))) < 350_000
     assert MAX_FRAMES < 9_500_000
-    assert len(page.encode()) < 1_000_000
     assert not re.findall(r"(?:src|href)=\"(?!#)", page)
-    assert set(re.findall(r"https?://[^\s\"'<]+", page)) == {
-        "http://www.w3.org/2000/svg",
-        "https://github.com/leeoniya/uPlot",
-    }
+    addresses = {"http://www.w3.org/2000/svg", "https://github.com/leeoniya/uPlot"}
+    assert set(re.findall(r"https?://[^\s\"'<]+", page)) == addresses
     recording = json.loads(re.search(r'id="embedded">(.*?)</script>', page, flags=re.S)[1])  # type: ignore[index]
     assert recording["steps"] == list(range(301))
 
@@ -360,9 +345,7 @@ def test_an_export_of_names_like_markup_contains_no_markup() -> None:
 def test_recorded_moments_and_frames_can_be_unpacked() -> None:
     assert moments(10, 1000) == list(range(11))
     spread = moments(100_000, 100)
-    assert spread[0] == 0
-    assert spread[-1] == 100_000
-    assert len(spread) <= 100
+    assert (spread[0], spread[-1], len(spread) <= 100) == (0, 100_000, True)
     headers = [HEADER.pack(b"WLF1", 0, 0, i, 0, 0, 0, 1, 1) for i in range(5)]
     frames = [header + struct.pack("<Iffbb", i, 0.5, i, 1, 1) for i, header in enumerate(headers)]
     planes = np.frombuffer(zlib.decompress(base64.b64decode(pack(frames))), np.uint8).reshape(4, len(frames), -1)

@@ -88,6 +88,9 @@ def test_a_lane_repeats_a_stored_run(store: Path, group: int, note: str) -> None
         bench.advance(bench.length, 1)
     assert bench.lanes[0].discovered == shown["runs"][0]["discovered"]
     assert bench.length == (99 if group == 3 else 300)
+    setup, note = setup_of(Run(world="CliffWalking-v1", explorer="vv-ucb", kind="environment"))
+    assert setup is None
+    assert "environment" in note
 
 
 def test_a_report_is_sent_as_texts_and_known_elements() -> None:
@@ -99,40 +102,27 @@ def test_a_report_is_sent_as_texts_and_known_elements() -> None:
     ]
 
 
-def test_a_run_that_a_lane_cannot_repeat_says_why() -> None:
-    setup, note = setup_of(Run(world="CliffWalking-v1", explorer="vv-ucb", kind="environment"))
-    assert setup is None
-    assert "environment" in note
-
-
-@pytest.mark.parametrize(
-    "chosen",
-    [{"group": 99}, {"group": "../x"}, {"collection": 0, "report": -1}, {"collection": 0, "report": "/etc/passwd"},
-     {"collection": 9, "report": 0}, {"collection": 0, "figure": 0}, {"report": 0}, {"collection": 0}, "recap"],
-)  # fmt: skip
-def test_results_are_chosen_by_number_only(store: Path, chosen: dict[str, Any]) -> None:
-    with pytest.raises(WanderlustError):
-        browse(store, checked("a choice", chosen, Results))
+def test_results_are_chosen_by_number_only(store: Path) -> None:
+    chosen: list[Any] = [
+        {"group": 99}, {"group": "../x"}, {"collection": 0, "report": -1}, {"collection": 0, "report": "/etc/passwd"},
+        {"collection": 9, "report": 0}, {"collection": 0, "figure": 0}, {"report": 0}, {"collection": 0}, "recap",
+    ]  # fmt: skip
+    for each in chosen:
+        with pytest.raises(WanderlustError):
+            browse(store, checked("a choice", each, Results))
 
 
 def test_files_outside_of_the_folder_and_special_files_are_not_shown(store: Path, tmp_path: Path) -> None:
+    assert browse(tmp_path, Results())["groups"] == [], "an empty folder"
     secret, place = tmp_path / "secret.md", store / "recap-quick"
     secret.write_text("secret", encoding="utf-8")
     (place / "link.md").symlink_to(secret)
     (place / "link.png").symlink_to(secret)
     (place / "inner.md").symlink_to(place / "tables.md")
     os.mkfifo(place / "pipe.md")
-    try:
-        study = browse(store, Results())["collections"][1]
-        assert study["reports"] == ["pipe.md", "inner.md", "tables.md"]
-        assert study["figures"] == ["curves", "forged"]
-        assert browse(store, Results(collection=1, report=1))["report"]["parts"][0] == ["h3", "Tables"]
-        with pytest.raises(WanderlustError, match="named pipe"):
-            browse(store, Results(collection=1, report=0))
-    finally:
-        for name in ("link.md", "link.png", "inner.md", "pipe.md"):
-            (place / name).unlink()
-
-
-def test_an_empty_folder_has_no_results(tmp_path: Path) -> None:
-    assert browse(tmp_path, Results())["groups"] == []
+    study = browse(store, Results())["collections"][1]
+    assert study["reports"] == ["pipe.md", "inner.md", "tables.md"]
+    assert study["figures"] == ["curves", "forged"]
+    assert browse(store, Results(collection=1, report=1))["report"]["parts"][0] == ["h3", "Tables"]
+    with pytest.raises(WanderlustError, match="named pipe"):
+        browse(store, Results(collection=1, report=0))

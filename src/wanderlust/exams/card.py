@@ -382,7 +382,6 @@ def templates(suffix: str) -> jinja2.Environment:
         "others": lambda explorer, card: others(card, explorer),
         "position": axis_position,
         "points": points,
-        "sparkline": sparkline,
         "improvements": improvements_text,
         "row": row,
         "table": table,

@@ -55,10 +55,10 @@ from wanderlust.exams.scores import (
 from wanderlust.experiments.execute import progress as status
 from wanderlust.experiments.execute.driver import RunSummary, TaskResult, run_all
 from wanderlust.experiments.execute.progress import Progress
-from wanderlust.experiments.run import Run, plain_options, source_files
+from wanderlust.experiments.run import Run, plain_options
 from wanderlust.experiments.store import Store, StoredRun
 from wanderlust.experiments.table import Row, import_package
-from wanderlust.explorers.protocol import Problem, explorer_class, explorer_module, explorer_name
+from wanderlust.explorers.protocol import Problem, explorer_class, explorer_name
 from wanderlust.worlds import make_world
 from wanderlust.worlds.exam_suite import FAMILIES, LEVELS, PREFIX, VERSION, exam_world
 
@@ -184,7 +184,6 @@ def select(
     quick: bool = False,
     held_out: bool = True,
     options: Mapping[str, Mapping[str, Any]] | None = None,
-    stored: bool = True,
 ) -> ExamSelection:
     """Return the selection of an exam, or raise an error if it is not valid; see `exam` for the parameters."""
     quick, held_out = check_flag("quick", quick), check_flag("held_out", held_out)
@@ -195,7 +194,7 @@ def select(
     families = [families] if isinstance(families, str) else families
     levels = [levels] if isinstance(levels, int) else levels
     selection = ExamSelection(
-        explorers=tuple(dict.fromkeys(_name(each, stored) for each in given)),
+        explorers=tuple(dict.fromkeys(map(_name, given))),
         families=tuple(FAMILIES if families is None else check_list("families", families, str)),
         levels=tuple((QUICK_LEVELS if quick else LEVELS) if levels is None else check_list("levels", levels, int)),
         seeds=check_integer("seeds", default if seeds is None else seeds, low=1, high=MAX_SEEDS),
@@ -208,7 +207,7 @@ def select(
     return selection
 
 
-def _name(explorer: str | type, stored: bool) -> str:
+def _name(explorer: str | type) -> str:
     """Return the name of an explorer with which a run finds it, or raise `InvalidExplorer`."""
     cls = explorer_class(explorer)
     if isinstance(explorer, str):
@@ -220,12 +219,6 @@ def _name(explorer: str | type, stored: bool) -> str:
         is_found = False
     if not is_found:
         raise InvalidExplorer(f"{name!r} cannot be imported by this name: define the class at the top of a module.")
-    module = explorer_module(name) or ""
-    if stored and not module.startswith("wanderlust.") and not source_files(module):
-        raise InvalidExplorer(
-            f"{name!r} is not defined in a file, so stored runs of another version of it could not be told apart: "
-            "write it to a file, or pass out=None, which stores nothing."
-        )
     return name
 
 
@@ -312,9 +305,8 @@ def exam(
     """
     folder = None if out is None else check_path("out", out, folder=True)
     selection = select(
-        explorers, families=families, levels=levels, seeds=seeds, quick=quick, held_out=held_out, options=options,
-        stored=out is not None,
-    )  # fmt: skip
+        explorers, families=families, levels=levels, seeds=seeds, quick=quick, held_out=held_out, options=options
+    )
     if folder is not None:
         return take(selection, folder, quiet=quiet, progress=progress, **execution)
     with tempfile.TemporaryDirectory() as temporary:

@@ -404,16 +404,12 @@ class Leaderboard:
         return tuple((family, level) for family in FAMILIES for level in LEVELS if (family, level) in common)
 
     @property
-    def is_complete(self) -> bool:
-        """Whether it has all worlds and at least the default number of seeds."""
-        return len(self.places) == len(FAMILIES) * len(LEVELS) and self.seeds >= SEEDS
-
-    @property
     def extent(self) -> str:
         """The worlds and the seeds, in words."""
         levels = levels_text(level for _, level in self.places)
         families = len({family for family, _ in self.places})
-        note = "" if self.is_complete else "; not the whole exam"
+        is_complete = len(self.places) == len(FAMILIES) * len(LEVELS) and self.seeds >= SEEDS
+        note = "" if is_complete else "; not the whole exam"
         return (
             f"suite {VERSION}, held-out worlds, {families} of {len(FAMILIES)} families, {levels} with "
             f"{counted(self.seeds, 'seed')} per world{note}"
@@ -506,9 +502,7 @@ def _kept_rows(place: Place, kept: Mapping[str, Any]) -> list[Row]:
 
 @functools.cache
 def kept_leaderboard() -> Leaderboard | None:
-    """Return the leaderboard of the package, by the score; None if there is none for this version of the suite."""
-    if not (files("wanderlust.exams") / LEADERBOARD_FILE).is_file():
-        return None
+    """Return the leaderboard of the package, by the score; None if it is of another version of the suite."""
     values = _read_kept(LEADERBOARD_FILE)
     return read_leaderboard(values).by_total("score") if values["suite"] == VERSION else None
 

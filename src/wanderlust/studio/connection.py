@@ -113,7 +113,7 @@ class Connection:
         self._speed = 0.0
         """Steps per second; 0 for as fast as possible."""
         self._playing = False
-        self._until: int | None = None
+        self._until = 0
         """Pause at this step."""
         self._catch_up = 0
         """Run to this step as fast as possible, then go on as told."""
@@ -129,15 +129,16 @@ class Connection:
     async def run(self) -> None:
         """Serve the page until it is closed."""
         reader = asyncio.create_task(self._read_messages())
+        wait: float | None = None
         try:
             while True:
-                await self._handle_messages()
+                await self._handle_messages(wait)
                 try:
-                    await self._work()
+                    wait = await self._work()
                 except WebSocketDisconnect:
                     raise
                 except Exception as error:  # User-defined explorers may raise anything.
-                    self.bench = None
+                    self.bench = wait = None
                     _LOG.exception("a lane failed")
                     await self._send_error(InvalidSetting(f"the run failed ({type(error).__name__}: {error})."))
         except WebSocketDisconnect:
@@ -157,28 +158,13 @@ class Connection:
             await self._messages.put(text if text is not None and len(text) <= limits.MAX_MESSAGE else None)
         await self._messages.put(WebSocketDisconnect())
 
-    async def _handle_messages(self) -> None:
-        """Handle all messages that have come; without anything else to do, wait for one."""
-        wait = self._seconds_until_work()
+    async def _handle_messages(self, wait: float | None) -> None:
+        """Handle all messages that have come; first wait for one for some seconds, None for as long as it takes."""
         with contextlib.suppress(TimeoutError):
             if wait != 0:
                 await self._handle(await asyncio.wait_for(self._messages.get(), wait))
         while not self._messages.empty():
             await self._handle(self._messages.get_nowait())
-
-    def _seconds_until_work(self) -> float | None:
-        """Return how long nothing has to be computed; None until a message comes."""
-        bench = self.bench
-        if bench is None:
-            return None
-        if self._seek is not None or self._is_busy(bench):
-            return 0
-        if not self._playing or bench.finished:
-            return None
-        if self._speed == 0:
-            return 0
-        due = self._clock + (bench.step + 1 - self._clock_step) / self._speed
-        return max(due - time.monotonic(), 0)
 
     def _is_busy(self, bench: Workbench) -> bool:
         return self._event is not None or bench.step < self._catch_up
@@ -217,7 +203,7 @@ class Connection:
         self._playing, self._catch_up = False, 0
         bench = await self._compute(Workbench, setup)
         self.bench, self._catch_up = bench, min(request.step, bench.length)
-        self._playing, self._until, self._unseen = request.playing, None, 0
+        self._playing, self._until, self._unseen = request.playing, bench.length, 0
         self._set_speed(bench, request.speed)
         description = await self._compute(bench.description)
         await self._send({"type": "opened", "id": request.id, **description})
@@ -235,8 +221,8 @@ class Connection:
                 self._set_speed(bench, request.speed)
             case Play():
                 # A run that has ended meanwhile does not play: the page would wait for its next frame.
-                self._until = request.until
-                self._playing = bench.step < self._end(bench)
+                self._until = bench.length if request.until is None else min(request.until, bench.length)
+                self._playing = bench.step < self._until
                 self._seek = self._event = None
                 self._set_speed(bench, request.speed)
                 await self._show(bench)
@@ -268,10 +254,6 @@ class Connection:
         if frames is not None:
             await self._send_frames(bench, frames)
 
-    def _end(self, bench: Workbench) -> int:
-        """Return the step at which the run pauses."""
-        return bench.length if self._until is None else min(self._until, bench.length)
-
     def _set_speed(self, bench: Workbench, speed: float | None) -> None:
         self._speed = self._speed if speed is None else speed
         self._restart_clock(bench)
@@ -281,10 +263,13 @@ class Connection:
 
     # --- Work -------------------------------------------------------------------------------------------------
 
-    async def _work(self) -> None:
-        """Compute for one slice, then show the new step if the page has time for it."""
+    async def _work(self) -> float | None:
+        """Compute for one slice, then show the new step if the page has time for it.
+
+        Return after how many seconds there is more to compute; None if there is nothing until a message comes.
+        """
         if (bench := self.bench) is None:
-            return
+            return None
         if self._seek is not None:
             await self._replay(bench, self._seek)
         elif bench.step < self._catch_up:
@@ -301,22 +286,30 @@ class Connection:
                 text = found or "The budget is used up; no such event happened."
                 await self._send({"type": "found", "text": text})
             await self._show(bench, only_if_due=not is_over)
-        elif self._playing and not bench.finished:
-            await self._play(bench)
+        else:
+            return await self._play(bench) if self._playing and not bench.finished else None
+        return 0
 
-    async def _play(self, bench: Workbench) -> None:
-        started, target = time.monotonic(), self._end(bench)
+    async def _play(self, bench: Workbench) -> float | None:
+        """Compute for one slice, up to the step that is due; return as `_work`."""
+        started, target = time.monotonic(), self._until
         if self._speed:
             target = min(self._clock_step + int((time.monotonic() - self._clock) * self._speed + 1e-6), target)
         if target > bench.step:
             await self._compute(bench.advance, target, SLICE)
             if self._speed and bench.step < target:
                 self._restart_clock(bench)  # Slower than asked for: do not try to make up for it.
-            self._playing = bench.step < self._end(bench)
+            self._playing = bench.step < self._until
             await self._show(bench, only_if_due=self._playing)
-        # More than 60 frames per second are of no use, and a few steps at a time cost more than many at once.
+        if not self._playing:
+            return None
+        if self._speed == 0:
+            return 0
+        due = self._clock + (bench.step + 1 - self._clock_step) / self._speed
         if self._speed >= 1 / _FRAME_SECONDS:
-            await asyncio.sleep(max(_FRAME_SECONDS - (time.monotonic() - started), 0))
+            # More than 60 frames per second are of no use, and a few steps at a time cost more than many at once.
+            due = max(due, started + _FRAME_SECONDS)
+        return max(due - time.monotonic(), 0)
 
     async def _replay(self, bench: Workbench, step: int) -> None:
         """Execute the same lanes again up to an earlier step, and show it."""

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wanderlust.studio.frames import HEADER
 from wanderlust.studio.lesson import Lesson, page_catalogue
 from wanderlust.studio.setup import Setup
 from wanderlust.studio.workbench import Workbench
@@ -29,7 +30,6 @@ _MAX_MOMENTS = 1001
 _KEPT_BITS = np.uint32(0xFFFFFC00)
 """Of a float32: sign, exponent and 13 bits of the fraction, about four digits."""
 _ROUNDING = np.uint32(0x200)
-_FLOATS_FROM = 40
 
 
 def export_page(setup: Setup, lesson: Lesson | None = None) -> str:
@@ -66,25 +66,23 @@ def record(bench: Workbench, lesson: Lesson | None = None) -> dict[str, Any]:
     size = len(bench.lanes[0].encoded(padded=True)) * len(bench.lanes)
     most = max(min(_MAX_RAW // size, _MAX_MOMENTS), 2)
     stops = set() if lesson is None else {min(stop.step, bench.length) for stop in lesson.stops}
-    steps = sorted({*moments(bench.length, most), *stops})
-    frames: list[list[bytes]] = [[] for _ in bench.lanes]
-    for step in steps:
-        for lane, kept in zip(bench.lanes, frames, strict=True):
+    frames: dict[int, list[bytes]] = {}
+    for step in sorted({*moments(bench.length, most), *stops}):
+        for lane in bench.lanes:
             lane.advance(step)
-            kept.append(lane.encoded(padded=True))
-    packed = [pack(kept) for kept in frames]
-    while sum(map(len, packed)) > MAX_FRAMES and len(steps) > 2:
-        kept_steps = {*steps[::2], steps[-1], *stops}
-        frames = [[frame for step, frame in zip(steps, kept, strict=True) if step in kept_steps] for kept in frames]
-        steps = sorted(kept_steps)
-        packed = [pack(kept) for kept in frames]
+        frames[step] = [lane.encoded(padded=True) for lane in bench.lanes]
+    packed = [pack(lane) for lane in zip(*frames.values(), strict=True)]
+    while sum(map(len, packed)) > MAX_FRAMES and len(frames) > 2:
+        steps = list(frames)
+        frames = {step: frames[step] for step in steps if step in {*steps[::2], steps[-1], *stops}}
+        packed = [pack(lane) for lane in zip(*frames.values(), strict=True)]
     return {
         **bench.description(),
         "catalogue": page_catalogue({"recorded": lesson}, "recorded") if lesson else page_catalogue({}, None),
-        "steps": steps,
+        "steps": list(frames),
         "news": bench.news()["lanes"],
         "frames": packed,
-        "frameBytes": [len(kept[0]) for kept in frames],
+        "frameBytes": [len(frame) for frame in frames[0]],
     }
 
 
@@ -114,11 +112,10 @@ def pack(frames: Sequence[bytes]) -> str:
 
 def _round_floats(words: NDArray[np.uint32], frame: bytes) -> None:
     """Round the float tables, which follow the visits, to about four digits."""
-    flags, (n_states, n_actions) = frame[5], np.frombuffer(frame, "<u4", 2, 28).tolist()
+    _, flags, *_, n_states, n_actions = HEADER.unpack_from(frame)
     pairs = n_states * n_actions
-    tables = 2 + (flags & 1) + (flags >> 1 & 1)
-    first = _FLOATS_FROM // 4 + pairs
-    part = words[:, first : first + tables * pairs]
+    first = HEADER.size // 4 + pairs
+    part = words[:, first : first + (2 + flags.bit_count()) * pairs]
     part += _ROUNDING
     part &= _KEPT_BITS
 

@@ -37,30 +37,16 @@ def encode(
     """
     flags = (HAS_BEHAVIOUR if behaviour is not None else 0) | (HAS_W if w is not None else 0)
     n_states, n_actions = visits.shape
-    header = HEADER.pack(MAGIC, flags, len(trail), step, agent, discovered, randomness, n_states, n_actions)
-    parts = [
-        header,
-        visits.astype("<u4").tobytes(),
-        *(_as_floats(table) for table in (q, behaviour, w, score) if table is not None),
-        trail.astype("<i4").tobytes(),
-        best_actions(q).tobytes(),
-        best_actions(score).tobytes(),
-    ]
-    return b"".join(parts)
-
-
-def _as_floats(table: FloatArray) -> bytes:
     with np.errstate(over="ignore"):  # A value that float32 does not have is shown as infinite.
-        return table.astype("<f4").tobytes()
+        floats = [table.astype("<f4") for table in (q, behaviour, w, score) if table is not None]
+    parts = (visits.astype("<u4"), *floats, trail.astype("<i4"), best_actions(q), best_actions(score))
+    header = HEADER.pack(MAGIC, flags, len(trail), step, agent, discovered, randomness, n_states, n_actions)
+    return header + b"".join(part.tobytes() for part in parts)
 
 
 def best_actions(table: FloatArray) -> NDArray[np.uint8]:
     """Return the actions with the largest value as bits, exactly as the explorer compares them: [state]."""
-    best = table == table.max(axis=1, keepdims=True)
-    bits = np.zeros(len(table), np.uint8)
-    for action in range(table.shape[1]):
-        bits |= best[:, action].astype(np.uint8) << np.uint8(action)
-    return bits
+    return np.packbits(table == table.max(axis=1, keepdims=True), axis=1, bitorder="little")[:, 0]
 
 
 def step_of(frame: bytes) -> int:

@@ -10,14 +10,12 @@ from __future__ import annotations
 import base64
 import functools
 import itertools
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from wanderlust.agents.settings import AS_WRITTEN
 from wanderlust.core.errors import BadFile, InvalidSetting, WanderlustError, check_integer
 from wanderlust.core.extensions import report_kinds
 from wanderlust.core.files import finite, open_regular, read_text_file
@@ -26,7 +24,7 @@ from wanderlust.experiments.report.sweep_report import sweep_report
 from wanderlust.experiments.run import Run
 from wanderlust.experiments.store import PACKS, Store
 from wanderlust.experiments.sweep import SWEEP_FILE, SWEEPS, Sweep, read_json
-from wanderlust.experiments.table import Group, Row, group_rows, row_of, superseded
+from wanderlust.experiments.table import Group, Row, fields_of, group_rows, row_of, superseded
 from wanderlust.studio import limits
 from wanderlust.studio.setup import LaneSettings, Results, SharedSettings, read_setup
 
@@ -119,30 +117,22 @@ def _read_groups(folder: Path, version: int) -> _Stored:
     old = superseded(list(Store(folder).lines([])))
     stored = (each for each in Store(folder).load_all(problems) if each.metadata["key"] not in old)
     rows = [row_of(each, curves=True) | {"run": each.run} for each in itertools.islice(stored, limits.MAX_STORED_RUNS)]
-    groups = sorted(group_rows(rows, by=_group_of), key=lambda group: group.label)
+    groups = sorted(group_rows(rows, by=_group_of), key=lambda group: group.text(["kind"]))
     numbers = {row["key"]: i for i, group in enumerate(groups) for row in group.rows}
     return _Stored(groups, numbers, problems, left_out=sum(1 for _ in stored))
 
 
 def _group_of(row: Row) -> Row:
     """Return the columns in which the runs of a group agree: all fields but the seed."""
-    fields = {name: value for name, value in row["run"].description.items() if name != "seed"}
-    return {"world": row["world"], "explorer": row["explorer"], "fields": json.dumps(fields, sort_keys=True)}
+    return {name: value for name, value in fields_of(row["run"].description).items() if name != "seed"}
 
 
 def _summary(group: Group) -> dict[str, Any]:
     """Return the row of a group in the list."""
-    run = group.rows[0]["run"]
-    changes = {**run.world_options, **run.settings, **run.explorer_options}
-    changes.pop("map", None)
-    if run.preset != AS_WRITTEN:
-        changes["preset"] = run.preset
-    if run.measure != "returns":
-        changes["measure"] = run.measure
     return {
-        "world": run.world,
-        "explorer": run.explorer,
-        "changes": ", ".join(f"{name}={value}" for name, value in changes.items()),
+        "world": group.fields["world"],
+        "explorer": group.fields["explorer"],
+        "changes": group.text(["kind", "world", "explorer", "map"]),
         "seeds": len(group),
         "return": _mean(group, "final_return"),
         "success": _mean(group, "success"),
@@ -159,17 +149,17 @@ def _curves(group: Group) -> dict[str, Any]:
     for name in ("returns", "discovered"):
         values = np.array([row[f"curve_{name}"][at] for row in rows], np.float64)
         bounds = {"mean": values.mean(axis=0), "low": values.min(axis=0), "high": values.max(axis=0)}
-        lines[name] = {bound: [_plain(value) for value in line.tolist()] for bound, line in bounds.items()}
+        lines[name] = {bound: list(map(finite, line.tolist())) for bound, line in bounds.items()}
     return {
         "steps": rows[0]["curve_steps"][at].tolist(),
         "curves": lines,
-        "optimum": _plain(rows[0]["optimal_return"]),
+        "optimum": rows[0]["optimal_return"],
         "reachable": rows[0]["states_reachable"],
         "note": setup_of(rows[0]["run"])[1],
         "runs": [
             {
                 "seed": row["run"].seed,
-                "return": _plain(row["final_return"]),
+                "return": row["final_return"],
                 "discovered": row["states_discovered"],
                 "setup": setup_of(row["run"])[0],
             }
@@ -180,11 +170,7 @@ def _curves(group: Group) -> dict[str, Any]:
 
 def _mean(group: Group, name: str) -> float | None:
     known = [value for value in group.column(name).tolist() if np.isfinite(value)]
-    return _plain(sum(known) / len(known)) if known else None
-
-
-def _plain(value: float | None) -> float | None:
-    return None if value is None else finite(float(f"{value:.6g}"))
+    return sum(known) / len(known) if known else None
 
 
 def setup_of(run: Run) -> tuple[dict[str, Any] | None, str]:

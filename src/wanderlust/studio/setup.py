@@ -287,13 +287,10 @@ def as_python(runs: Sequence[Run]) -> str:
         lines += ["MAP = (", *(f"    {row!r}" for row in rows), ")", ""]
         arguments.append("map=MAP")
     arguments += [f"{name}={value!r}" for name, value in options.items()]
-    lines.append(f"world = wl.make_world({', '.join(arguments)})")
-    lines.append("runs = [")
+    lines += [f"world = wl.make_world({', '.join(arguments)})", "runs = ["]
     for run in runs:
         preset = {} if run.preset == AS_WRITTEN else {"preset": run.preset}
-        values = {**preset, **run.settings, **run.explorer_options}
-        changes = ", ".join(f"{name!r}: {value!r}" for name, value in values.items())
-        lines.append(f"    ({run.explorer!r}, {{{changes}}}),")
+        lines.append(f"    {run.explorer, {**preset, **run.settings, **run.explorer_options}},")
     lines += [
         "]",
         "for explorer, changes in runs:",

@@ -14,6 +14,7 @@ import numpy as np
 
 from wanderlust.agents.settings import AS_WRITTEN, Settings, resolve
 from wanderlust.core.errors import InvalidSetting
+from wanderlust.experiments.table import distinct
 from wanderlust.studio.catalogue import describe_world, gallery
 from wanderlust.studio.export import page_of
 from wanderlust.studio.lesson import Lesson, page_catalogue
@@ -77,8 +78,6 @@ def static_page(known: Mapping[str, Lesson], first: str) -> str:
         {name: value for name, value in lesson.setup.description.items() if name in ("world", "world_options")}
         for lesson in known.values()
     ]
-    every = [*of_lessons, *maps, *paper]
-    worlds = [each for i, each in enumerate(every) if each not in every[:i]]
     offered = page_catalogue(known, first)
     explorers = {each["name"]: each for each in offered["explorers"]}
     return page_of(
@@ -91,7 +90,7 @@ def static_page(known: Mapping[str, Lesson], first: str) -> str:
                 "opening": known[first].setup.description,
                 "store": None,
             },
-            "worlds": [_world(each) for each in worlds],
+            "worlds": [_world(each) for each in distinct([*of_lessons, *maps, *paper])],
         },
     )  # fmt: skip
 

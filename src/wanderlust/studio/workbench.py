@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wanderlust.agents.session import Session, action_probabilities
 from wanderlust.agents.settings import resolve
@@ -72,24 +71,17 @@ class Lane:
         return self.session.step
 
     def advance(self, until: int) -> None:
-        """Run up to a step, at most to the end."""
+        """Run up to a step, at most to the end; what was learned stays if the world changes."""
         until = min(until, self.length)
         while self._changes and self._changes[0][0] <= until:
             step, world = self._changes.pop(0)
-            self._advance(step)
-            self._change_world(world)
-        self._advance(until)
-
-    def _advance(self, until: int) -> None:
+            self.advance(step)
+            self.curves.points()  # Those of the world before.
+            self.session.change_dynamics(world.mdp)
+            self.curves.solved.clear()
+            self.world, self._gives_reward = world, expected_reward(world.mdp) > 0
         self.session.advance(until)
         self._find_rewards()
-
-    def _change_world(self, world: World) -> None:
-        """Go on in another world with the same states; what was learned stays."""
-        self.curves.points()  # Those of the world before.
-        self.session.change_dynamics(world.mdp)
-        self.curves.solved.clear()
-        self.world, self._gives_reward = world, expected_reward(world.mdp) > 0
 
     def advance_one(self, kind: str) -> str | None:
         """Do a step; return the event of a kind ('any' for all) that happened in it, in words, or None."""
@@ -205,24 +197,17 @@ class Curves:
         return self._points[first:]
 
     def _return_at(self, step: int) -> float:
-        session = self._session
-        evaluation = step // session.settings.evaluate_every - 1
-        if evaluation < 0:
+        session, run = self._session, self._session.run_state
+        evaluation, is_stochastic = step // session.settings.evaluate_every - 1, len(run.greedy) > 0
+        if evaluation < 0 or (is_stochastic and session.world.n_states > _MAX_SOLVED_STATES):
             return math.nan
-        run = session.run_state
-        if not len(run.greedy):
+        if not is_stochastic:
             return float(run.returns[evaluation])
-        if session.world.n_states > _MAX_SOLVED_STATES:
-            return math.nan
-        return self._solved_return(run.greedy[evaluation])
-
-    def _solved_return(self, bits: NDArray[np.uint64]) -> float:
-        key = bits.tobytes()
-        if key not in self.solved:
-            mdp = self._session.world.mdp
-            policy = action_probabilities(bits, mdp.n_actions)
-            values = policy_values(mdp, [policy], self._session.settings.discount)
-            self.solved[key] = float(values[0] @ mdp.start)
+        bits = run.greedy[evaluation]
+        if (key := bits.tobytes()) not in self.solved:
+            policy = action_probabilities(bits, session.world.n_actions)
+            values = policy_values(run.mdp, [policy], session.settings.discount)
+            self.solved[key] = float(values[0] @ run.mdp.start)
         return self.solved[key]
 
 

@@ -47,14 +47,12 @@ _CELLS: Mapping[Cell, tuple[str, str]] = {
     Cell("deep-gridworld", "zero", "long", "ucb1"): (
         "unknown: ours is similar with both horizons and agrees with the paper for the short one",
         "the text's κ differs, too. If every seed ended at 100 or at no more than 56.88, a mean of 56.40 could not "
-        "have ± "
-        "3.12; a seed between them, which reaches the large treasure with detours, could explain it",
+        "have ± 3.12; a seed between them, which reaches the large treasure with detours, could explain it",
     ),
     Cell("toy", "zero", "long", "ucb1"): (
         "unknown: all our seeds end at 100",
-        "the text's κ ends at 100, too. The paper's number would result if ten of 20 seeds took one step too many "
-        "and ten "
-        "took two, which no run of ours does",
+        "the text's κ ends at 100, too. The paper's number would result if ten of 20 seeds took one step too many and "
+        "ten took two, which no run of ours does",
     ),
     Cell("wall", "zero", "short", "random"): _WALL,
     Cell("wall", "zero", "long", "random"): _WALL,
@@ -137,8 +135,7 @@ _CLAIMS: Mapping[str, tuple[str, str, str]] = {
     "deep sea, zero init.: only vv and": (
         "100 ± 0 success, 99.90 and 99.77 % discovery",
         "the sentence says all states; the paper's own table does not. Failed seeds: all ten initial values of "
-        "“right” are "
-        "too small at one cell",
+        "“right” are too small at one cell",
         "200 seeds of each, under Reasons of differences, tested",
     ),
     "deep sea, zero init.: both vv": ("lines of Figure 8", "“twice” is near the ratio of the medians", "the margin"),

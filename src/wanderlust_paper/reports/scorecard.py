@@ -49,9 +49,8 @@ RULE = (
     "standard errors of the difference plus half a point. Of the cells that vary over seeds, about 1 % would differ by "
     "chance. The rule is weak where errors are large: the fewer seeds, the more easily a cell agrees, and in `wall` "
     "with zero initialization half a point is more than the success of most explorers. So there is a second measure, "
-    "equivalence: a "
-    "cell agrees if the 95 % interval of each difference is inside ± a tenth of the paper's number, at most 5 points; "
-    "otherwise it differs if an interval excludes 0; otherwise these seeds cannot tell."
+    "equivalence: a cell agrees if the 95 % interval of each difference is inside ± a tenth of the paper's number, at "
+    "most 5 points; otherwise it differs if an interval excludes 0; otherwise these seeds cannot tell."
 )
 LEGEND = (
     "*Informative* cells are those that can tell explorers apart: not 100 ± 0 in both columns of the paper, and not "
@@ -208,8 +207,7 @@ def cell_sensitivity(rows: Sequence[Row]) -> str:
     halved, doubled = (sum(getattr(each, name) != each.verdict for each in variants) for name in ("halved", "doubled"))
     return (
         f"If the tolerance of the plain rule were halved, {halved} of the {len(variants)} verdicts of the first row "
-        "would "
-        f"change; if it were doubled, {doubled} would."
+        f"would change; if it were doubled, {doubled} would."
     )
 
 

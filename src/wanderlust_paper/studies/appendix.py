@@ -85,11 +85,9 @@ def _target(groups: Groups) -> Iterator[Claim]:
     yield claim_of(
         "A",
         "prison, ε-greedy: with an optimistic target table the greedy policy did not try to collect the treasures "
-        "that it "
-        "had found, until all pairs were visited",
+        "that it had found, until all pairs were visited",
         f"return over the whole run, in percent of the optimum: {means[0].mean():.1f} % with the target table, which "
-        "starts "
-        f"at zero, {means[1].mean():.1f} % with the behaviour table, which starts optimistically",
+        f"starts at zero, {means[1].mean():.1f} % with the behaviour table, which starts optimistically",
         larger(means[0], means[1]),
     )
 

@@ -366,9 +366,8 @@ def _rarely(groups: Groups, panels: Panels) -> Iterator[Claim]:
         _PLACE,
         "the sample complexity of the others has a large confidence interval, and as ε decreases they rarely learn an "
         "ε-optimal policy",
-        f"mean ± in percent of the mean: {', '.join(f'{name} {width:.0f} %' for name, width in widths.items())}; "
-        "runs of "
-        f"all lengths that end ε-optimal, ε = {epsilon:g}: {text}",
+        f"mean ± in percent of the mean: {', '.join(f'{name} {width:.0f} %' for name, width in widths.items())}; runs "
+        f"of all lengths that end ε-optimal, ε = {epsilon:g}: {text}",
         *(at_least(widths[name] / max(1e-9, *(widths[vv] for vv in VV_EXPLORERS)), 1.0) for name in OTHERS),
         *(rarely(float(good[name].sum()), len(good[name])) for name in OTHERS),
     )
@@ -441,9 +440,8 @@ def exploration_claims(groups: Groups, panels: Panels) -> Iterator[Claim]:
         _PLACE,
         f"UCB1 finds the reward around step 1,000, and after that its count increases only in the last states ({size})",
         f"median step {np.median(steps):,.0f}, from {min(steps, default=math.inf):,.0f} to "
-        f"{max(steps, default=math.inf):,.0f}, "
-        f"the paper's figure has one seed; then {np.nanmean(shares['ucb1']):.1f} % of its steps in the last three "
-        "states",
+        f"{max(steps, default=math.inf):,.0f}, the paper's figure has one seed; then {np.nanmean(shares['ucb1']):.1f} "
+        "% of its steps in the last three states",
         about(float(np.median(steps)), 1000.0),
         rarely(100.0 - float(np.nanmean(shares["ucb1"])), 100.0),
     )

@@ -151,9 +151,8 @@ def _lowest(runs: Runs) -> Iterator[Claim]:
     yield claim_of(
         _PLACE,
         "Figure 22: only vv learns with a confidence interval close to zero, and attains the lowest sample complexity",
-        f"both vv need fewer steps than all others at {lowest} of {depths} depths; {total - failed} of {total} runs "
-        "of vv "
-        "learnt; mean ± in percent of the mean, over the depths: "
+        f"both vv need fewer steps than all others at {lowest} of {depths} depths; {total - failed} of {total} runs of "
+        "vv learnt; mean ± in percent of the mean, over the depths: "
         + ", ".join(f"{name} {100 * width:.1f} %" for name, width in widths.items()),
         never(depths - lowest, depths, paper_runs=depths),
         never(failed, total, paper_runs=total),

@@ -79,10 +79,9 @@ def _uniform_count_chain() -> Iterator[Claim]:
     yield erratum(
         "3.3",
         f"Figure 5: with γ_w = 0.9 the pseudocounts of A are {numbers}",
-        f"with all counts one, pseudocounts are {lowest:.2f} to {highest:.2f} here, and never above 1 by the "
-        "paper's own "
-        "bounds. 3.8 = 2 + 0.9 · 2 and 4.52 = 2 + 0.9 (1 + 0.9 · 2): values of W, not of (1 − γ_w) W, with "
-        "counts of 2",
+        f"with all counts one, pseudocounts are {lowest:.2f} to {highest:.2f} here, and never above 1 by the paper's "
+        "own bounds. 3.8 = 2 + 0.9 · 2 and 4.52 = 2 + 0.9 (1 + 0.9 · 2): values of W, not of (1 − γ_w) W, with counts "
+        "of 2",
     )
 
 

@@ -199,8 +199,7 @@ def _vanilla(groups: Groups) -> Iterator[Claim]:
     yield claim_of(
         _PLACE,
         "the vanilla bootstrap is heavily affected by the stochasticity: substantially worse than without it, it "
-        "cannot "
-        "learn even the toy gridworld within the limit",
+        "cannot learn even the toy gridworld within the limit",
         f"learnt by {n} of {total} runs in noisy-toy; final success with and without noise: "
         + ", ".join(f"{a.column('success').mean():.0f} and {b.column('success').mean():.0f} %" for a, b in pairs)
         + " (deep gridworld, toy, prison)",
@@ -219,9 +218,8 @@ def _helped(groups: Groups) -> Iterator[Claim]:
             before, total = learnt([without])
             ratio = median_step(group) / median_step(groups[world, "vv-ucb", ""])
             parts.append(
-                f"{explorer} in {world}: {n} of {k} runs learnt, without noise {before} of {total}; {ratio:.1f} "
-                "times the "
-                "median steps of vv-ucb"
+                f"{explorer} in {world}: {n} of {k} runs learnt, without noise {before} of {total}; {ratio:.1f} times "
+                "the median steps of vv-ucb"
             )
             cases += [
                 mostly(n, k),

@@ -253,12 +253,10 @@ CHECKS = (_coverage, _entropy, _vv_count, _start, _distance, _slow, _distractors
 WORLDS = tuple(MAPS)
 TITLE = "Visit counts at the end of learning"
 _LEGEND = (
-    "Means over the seeds. coverage: states visited, in percent of the reachable ones; smallest: the smallest count "
-    "of a "
-    "reachable state; evenness: entropy of the counts in percent of that of uniform counts; distance: rank "
-    "correlation of "
-    "the count of a state with its distance from the start; distractors: steps in cells with smaller rewards or "
-    "penalties."
+    "Means over the seeds. coverage: states visited, in percent of the reachable ones; smallest: the smallest count of "
+    "a reachable state; evenness: entropy of the counts in percent of that of uniform counts; distance: rank "
+    "correlation of the count of a state with its distance from the start; distractors: steps in cells with smaller "
+    "rewards or penalties."
 )
 _SHOWN = (
     "each panel shows the seed with the median evenness of its explorer, whose number is in its title; the paper shows "
@@ -286,9 +284,8 @@ def report(requested: list[Run], stored: Iterable[StoredRun], note: str) -> Repo
         mapped = [pair for pair in seeds if math.isfinite(pair[0].evenness)]
         if not mapped:
             continue
-        run, result, _ = sorted(mapped, key=lambda pair: (pair[0].evenness, pair[1].run.seed))[(len(mapped) - 1) // 2][
-            1
-        ]
+        ordered = sorted(mapped, key=lambda pair: (pair[0].evenness, pair[1].run.seed))
+        run, result, _ = ordered[(len(mapped) - 1) // 2][1]
         title = f"{explorer}, seed {run.seed}"
         maps.setdefault(world_title(world), {}).setdefault(explorer, count_map(run, result, title))
         counts = cell_counts(run, result.visits)

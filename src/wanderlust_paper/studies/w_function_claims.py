@@ -209,9 +209,8 @@ def _terminal_rule() -> Iterator[Claim]:
         yield exact_claim(
             "3.2",
             claim,
-            f"toy example, every pair executed 3 times, those of the treasures {few}: they are entered from "
-            f"{without} of "
-            f"{len(beside)} cells beside them without the rule, from {with_it} with it",
+            f"toy example, every pair executed 3 times, those of the treasures {few}: they are entered from {without} "
+            f"of {len(beside)} cells beside them without the rule, from {with_it} with it",
             holds=(without, with_it) == expected,
             partly=without == expected[0] or with_it == expected[1],
         )
