@@ -376,10 +376,9 @@ class Agent:
     ) -> bool:
         """Return whether the agent has been in the state of an observation; the parameters are those of `predict`."""
         if self.encoding is None:
-            return self._has_visited(self._checked_state(observation, "observation"))
-        return self._has_visited(self.encoding.keys.find(self.encoding.key(observation, info, env)))
-
-    def _has_visited(self, state: int) -> bool:
+            state = self._checked_state(observation, "observation")
+        else:
+            state = self.encoding.keys.find(self.encoding.key(observation, info, env))
         return state < len(self.state_index) and bool(self.state_index[state] != TERMINAL)
 
     def greedy_action(
@@ -446,13 +445,9 @@ class Agent:
     def save(self, path: str | Path) -> None:
         """Write the agent to a file; `load` continues exactly where it was, `learn(env, resume=path)` its training."""
         steps, about, arrays = self.resumable or (None, {}, {})
-        is_current = steps == self.steps
-        file.save(
-            self,
-            check_path("path", path),
-            more_arrays=arrays if is_current else {},
-            more_about=about if is_current else {},
-        )
+        if steps != self.steps:
+            about, arrays = {}, {}
+        file.save(self, check_path("path", path), about, arrays)
 
     @classmethod
     def load(cls, path: str | Path, *, explorer: type | None = None, key: Callable[..., Any] | None = None) -> Agent:

@@ -74,18 +74,9 @@ class Description(msgspec.Struct, frozen=True):
         return {name: getattr(self, name) for name in names} | {"settings": settings}
 
 
-def save(
-    agent: Agent,
-    path: Path,
-    *,
-    more_arrays: Mapping[str, Any] | None = None,
-    more_about: Mapping[str, Any] | None = None,
-) -> None:
-    """Write an agent to `path`.
-
-    `more_arrays` and `more_about` are saved with it; `load_all` returns them.
-    """
-    arrays = {**(more_arrays or {}), **_saved_arrays(agent)}
+def save(agent: Agent, path: Path, more_about: Mapping[str, Any], more_arrays: Mapping[str, Any]) -> None:
+    """Write an agent to `path`, with more JSON values and arrays; `load_all` returns them."""
+    arrays = {**more_arrays, **_saved_arrays(agent)}
     about = {
         "format": FORMAT,
         "wanderlust": __version__,
@@ -93,7 +84,7 @@ def save(
         "settings": dataclasses.asdict(agent.settings),
         "learns_q": bool(agent.spec.learns_q),
         "layout": layout_to_plain(agent.layout),
-        **(more_about or {}),
+        **more_about,
     }
     if agent.encoding is not None:
         about["encoding"], arrays[KEYS] = agent.encoding.to_file()

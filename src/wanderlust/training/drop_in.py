@@ -267,8 +267,7 @@ class Explorer:
     def save(self, path: str | Path) -> None:
         """Write the explorer with its states to a file; `load` continues exactly where it was."""
         about = {_ABOUT: msgspec.to_builtins(self._progress)}
-        arrays = {file.LAST_VISITS: self._last_visits}
-        file.save(self._agent, check_path("path", path), more_arrays=arrays, more_about=about)
+        file.save(self._agent, check_path("path", path), about, {file.LAST_VISITS: self._last_visits})
 
     @classmethod
     def load(cls, path: str | Path, *, explorer: type | None = None, key: Callable[..., Any] | None = None) -> Explorer:
@@ -328,7 +327,12 @@ class Explorer:
         if not self._warned and self._repeats.steps == WINDOW and self.repeat_rate < SELDOM:
             self._warn()
         if progress.greedy_episodes > 0.0:
-            self._record(self._episode(environment), state, int(action), 0.0 if reward is None else float(reward))
+            episode = self._episode(environment)
+            if reward is not None:
+                episode.value += agent.settings.discount ** len(episode.actions) * float(reward)
+            if len(episode.actions) < _MAX_REPEATED:
+                episode.states.append(int(state))
+                episode.actions.append(int(action))
             if terminated or truncated:
                 self._end_episode(environment)
 
@@ -337,12 +341,6 @@ class Explorer:
         while len(episodes) <= environment:
             episodes.append(Episode())
         return episodes[environment]
-
-    def _record(self, episode: Episode, state: int, action: int, reward: float) -> None:
-        episode.value += self._agent.settings.discount ** len(episode.actions) * reward
-        if len(episode.actions) < _MAX_REPEATED:
-            episode.states.append(int(state))
-            episode.actions.append(action)
 
     def _end_episode(self, environment: int) -> None:
         """Keep the episode if it is the best one, and decide whether the next one is greedy."""
@@ -437,19 +435,16 @@ class Explorer:
 
     def _checked_q(self, q: ArrayLike, valid: Mask | None, n_dimensions: Sequence[int] = (1, 2)) -> Floats:
         n = self._agent.n_actions
-        if valid is None and type(q) is np.ndarray and q.dtype.kind == "f" and q.shape[-1:] == (n,):
-            values = q.astype(np.float64)
-            if values.ndim in n_dimensions and math.isfinite(sum(values.ravel().tolist())):
-                return values
         try:
             given = np.asarray(q)
             values = given.astype(np.float64) if given.dtype.kind in "iuf" else np.zeros(0)
         except Exception:  # Any object can be given.
             values = np.zeros(0)
-        if valid is not None and values.shape == valid.shape:
+        fits = values.ndim in n_dimensions and values.shape[-1] == n and (valid is None or values.shape == valid.shape)
+        if fits and valid is not None:
             values[~valid] = 0.0  # Those are often infinite.
-        fits_mask = valid is None or values.shape == valid.shape
-        if values.ndim not in n_dimensions or values.shape[-1] != n or not (fits_mask and np.isfinite(values).all()):
+        # The sum takes less time, but may overflow.
+        if not fits or not (math.isfinite(sum(values.ravel().tolist())) or np.isfinite(values).all()):
             raise InvalidObservation(f"q must be {n} finite numbers, one for each action, got {shown(q)}.")
         return values
 

@@ -34,8 +34,7 @@ Frame = NDArray[np.uint8]
 def check_video(name: str, options: Mapping[str, Any], path: Path) -> None:
     """Check before the training that the video can be recorded and written."""
     check_video_file(path)
-    env = rendering_env(name, options)
-    with _errors(name), contextlib.closing(env):
+    with _errors(name), contextlib.closing(rendering_env(name, options)) as env:
         env.reset(seed=0)
         _render(env)
 
