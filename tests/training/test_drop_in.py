@@ -256,6 +256,16 @@ def test_greedy_episodes_repeat_the_best_one_while_its_states_come_again(tmp_pat
     assert [0] * 6 in [episode(explorer, start=3) for _ in range(10)]
 
 
+def test_masks():
+    explorer = wl.Explorer("vv-ucb", n_actions=3, reward_range=(0, 1))
+    masks = np.array([[True, False, True], [True, False, True]])
+    for _ in range(30):
+        actions = explorer.act([0, 0], np.array([[0.0, -np.inf, 9.0]] * 2), mask=masks)
+        actions[1] = explorer.act(0, [0.0, -np.inf, 9.0], mask=masks[1].tolist())
+        explorer.observe([0, 0], actions, [0, 0], [False, False])
+    assert explorer.visits[0, 1] == 0 < explorer.visits[0, 0]
+
+
 def test_small_costs_alone_do_not_make_exploration_small():
     """Before a positive reward r_max is at least 1: a network's outputs are noise that is larger than such costs."""
     explorer = wl.Explorer("vv-ucb", n_actions=2)
