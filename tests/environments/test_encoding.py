@@ -147,7 +147,7 @@ class Mirrored(gym.ActionWrapper[Any, Any, Any]):
 def test_an_environment_with_wrappers_is_not_evaluated_without_them(tmp_path: Path) -> None:
     wl.learn(Mirrored(frozen_lake()), "vv-ucb", steps=600, seed=0, quiet=True).save(tmp_path / "agent.npz")
     loaded = wl.Agent.load(tmp_path / "agent.npz")
-    with pytest.raises(InvalidEnvironment, match=r"FrozenLake-v1, had wrappers.*\(Mirrored\); give the environment"):
+    with pytest.raises(InvalidEnvironment, match=r"FrozenLake-v1, had wrappers \(Mirrored\)"):
         wl.evaluate(loaded)
     assert wl.evaluate(loaded, Mirrored(frozen_lake())).tolist() == [1.0] * 10
     recorded = gym.wrappers.RecordEpisodeStatistics(frozen_lake())
@@ -173,7 +173,7 @@ def test_the_agent_of_a_record_needs_an_environment_of_its_size() -> None:
         wl.evaluate(agent, "FrozenLake-v1")
     with pytest.raises(InvalidEnvironment, match="the agent has 4 actions, but wanderlust/DeepSea-v0 has 2"):
         wl.evaluate(agent, "deep-sea")
-    with pytest.raises(InvalidEnvironment, match="got World; "):
+    with pytest.raises(InvalidEnvironment, match="got World"):
         wl.evaluate(agent, wl.make_world("prison"))  # type: ignore[arg-type]
 
 

@@ -95,9 +95,7 @@ class Encoding:
             ("observation", "action"), self.spaces, (env.observation_space, env.action_space), strict=True
         ):
             if here != (there := _as_text(space)):
-                raise InvalidEnvironment(
-                    f"the agent was trained with the {what} space {here}, but this environment has {there}."
-                )
+                raise InvalidEnvironment(f"the agent was trained with the {what} space {here}, but here it is {there}.")
 
     def difference(self, other: Encoding) -> str | None:
         """Return how another encoding differs, or None if it gives the same keys and actions."""
@@ -165,8 +163,7 @@ class StateKeys:
             if index >= self.limit:
                 del self._indices[key]
                 raise InvalidObservation(
-                    f"more than {self.limit:,} states were discovered, the maximum for this number of actions; "
-                    "use a coarser state encoding: fewer bins, or another key."
+                    f"more than {self.limit:,} states were discovered; use fewer bins or another key."
                 )
             self._keys.append(key)
         return index
@@ -229,10 +226,7 @@ def _to_json(key: Any) -> Any:
         return {_BYTES: key.hex()}
     if isinstance(key, tuple):
         return [_to_json(part) for part in key]
-    raise InvalidObservation(
-        f"state keys of type {type(key).__name__} cannot be saved: {shown(key)}. Use numbers, strings, bytes "
-        "or tuples of them."
-    )
+    raise InvalidObservation(f"state keys of type {type(key).__name__} cannot be saved: {shown(key)}.")
 
 
 def _from_json(stored: Any) -> Hashable:
@@ -274,9 +268,7 @@ class StateEncoder:
             values = _needed("info", info, f"the state is its field {self.name!r}")
             if self.name not in values:
                 known = ", ".join(map(repr, values)) or "nothing"
-                raise InvalidEnvironment(
-                    f"key='info:{self.name}' needs a field {self.name!r} in every info, but it contains {known}."
-                )
+                raise InvalidEnvironment(f"key='info:{self.name}': the info has no field {self.name!r}, but {known}.")
             return state_key(values[self.name])
         if self.kind == ENVIRONMENT:
             inner = _needed("env", env, "the state is the environment's hash").unwrapped
@@ -285,10 +277,7 @@ class StateEncoder:
             carried = None if carried is None else carried.encode()
             return state_key((inner.hash(), getattr(inner, "mission", None), carried))
         if self.function is None:
-            raise InvalidSetting(
-                f"the state key is the result of the function {self.name!r}, which is not saved with an agent; give "
-                f"it: Agent.load(path, key={self.name})."
-            )
+            raise InvalidSetting(f"the state key needs the function {self.name!r}: Agent.load(path, key={self.name}).")
         if not _takes_info(self.function):
             return state_key(self.function(observation))
         return state_key(self.function(observation, _needed("info", info, f"{self.name} takes it")))
@@ -400,10 +389,7 @@ def discrete_key(space: Space[Any], observation: Any) -> Hashable:
             inside = False
     if inside:
         return state_key(observation)
-    raise InvalidObservation(
-        f"the observation {shown(observation)} is outside the observation space {space}. If the environment returned "
-        "it, correct the environment or its space, or set a state encoding with key=."
-    )
+    raise InvalidObservation(f"the observation {shown(observation)} is outside the observation space {space}.")
 
 
 def _as_integer(value: Any) -> int | None:

@@ -51,10 +51,7 @@ def make_environment(env: Env[Any, Any] | str, /, **options: Any) -> Env[Any, An
     if isinstance(env, Env):
         return env
     if not isinstance(env, str):
-        raise InvalidEnvironment(
-            f"an environment must be a gymnasium.Env or the name of one, got {type(env).__name__}; `wl.train` and "
-            "`Agent.evaluate` take a World, `wl.learn` and `wl.tabular` also a VectorEnv."
-        )
+        raise InvalidEnvironment(f"environment must be a gymnasium.Env or the name of one, got {type(env).__name__}.")
     if env in world_names() or env in EXAM_WORLDS:
         register_environments([env])
         # Names that differ in their signs only have the same id.
@@ -72,8 +69,7 @@ def make_environment(env: Env[Any, Any] | str, /, **options: Any) -> Env[Any, An
     close = difflib.get_close_matches(rest, [*functions, *gymnasium.registry], n=1)
     hint = f" Did you mean '{module_name}:{close[0]}'?" if close else ""
     raise UnknownName(
-        f"environment {env!r}: module {module_name!r} has no function {rest!r} (it has: "
-        f"{', '.join(functions) or 'none'}), and importing it registers no environment of that name.{hint}"
+        f"environment {env!r}: module {module_name!r} has no function and registers no environment {rest!r}.{hint}"
     )
 
 
@@ -140,10 +136,7 @@ def copy_environment(env: Env[Any, Any]) -> Env[Any, Any]:
     try:
         return copy.deepcopy(env)
     except Exception as error:
-        raise InvalidEnvironment(
-            f"{env} cannot be copied, neither from its spec nor with deepcopy ({error}); pass an environment for the "
-            "evaluation: EvaluateEvery(..., env=gym.make(...))."
-        ) from error
+        raise InvalidEnvironment(f"{env} cannot be copied ({error}); use EvaluateEvery(..., env=...).") from error
 
 
 def _gym_make(name: str, options: dict[str, Any]) -> Env[Any, Any]:
@@ -199,6 +192,4 @@ def import_environment_package(name: str) -> None:
                 importlib.import_module(package)
             except ModuleNotFoundError as error:
                 install = "'wanderlust[minigrid]'" if package == "minigrid" else package.replace("_", "-")
-                raise MissingPackage(
-                    f"environment {name!r} needs the package {package}, which is not installed: pip install {install}"
-                ) from error
+                raise MissingPackage(f"environment {name!r} needs a package: pip install {install}") from error
