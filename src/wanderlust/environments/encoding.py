@@ -91,10 +91,9 @@ class Encoding:
 
     def check_environment(self, env: Env[Any, Any]) -> None:
         """Raise `InvalidEnvironment` unless the environment has the spaces of this encoding."""
-        for what, here, space in zip(
-            ("observation", "action"), self.spaces, (env.observation_space, env.action_space), strict=True
-        ):
-            if here != (there := _as_text(space)):
+        spaces = _as_text(env.observation_space), _as_text(env.action_space)
+        for what, here, there in zip(("observation", "action"), self.spaces, spaces, strict=True):
+            if here != there:
                 raise InvalidEnvironment(f"the agent was trained with the {what} space {here}, but here it is {there}.")
 
     def difference(self, other: Encoding) -> str | None:
@@ -119,7 +118,7 @@ class Encoding:
         try:
             encoder = StateEncoder.from_plain(plain["encoder"], function)
             actions = DiscreteActions.from_plain(plain["actions"])
-            observation_space, action_space = map(str, plain["spaces"])
+            first, second = map(str, plain["spaces"])
         except Exception as error:  # Values of any type can raise almost anything.
             raise BadFile(f"the state encoding cannot be read ({type(error).__name__}: {error}).") from error
         name = getattr(function, "__qualname__", type(function).__qualname__)
@@ -130,7 +129,7 @@ class Encoding:
             keys = StateKeys.from_array(stored_keys, limit=keys.limit)
         elif stored_keys.dtype != np.uint8 or stored_keys.shape != (0,):
             raise BadFile("state_keys must be empty: observations are their own state indices.")
-        return cls(encoder, actions, keys, (observation_space, action_space))
+        return cls(encoder, actions, keys, (first, second))
 
 
 def _new_keys(encoder: StateEncoder, actions: DiscreteActions) -> StateKeys | IntegerKeys:

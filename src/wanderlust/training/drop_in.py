@@ -198,13 +198,11 @@ class Explorer:
         At the end of an episode `next_observation` is its last one, not the first of the next episode. The last step of
         an episode that the caller ends is truncated. `reward` only sets the scale of exploration.
         """
-        if not (isinstance(terminated, list | tuple) or getattr(terminated, "ndim", 0) > 0):
-            self._observe(0, observation, action, next_observation, terminated, truncated, reward)
-            return
-        n = len(terminated)
-        rows = (_rows(given, n) for given in (observation, action, next_observation, terminated, truncated, reward))
-        for i, row in enumerate(zip(*rows, strict=True)):
-            self._observe(i, *row)
+        given = observation, action, next_observation, terminated, truncated, reward
+        is_batch = isinstance(terminated, list | tuple) or getattr(terminated, "ndim", 0) > 0
+        steps = zip(*(_rows(each, len(terminated)) for each in given), strict=True) if is_batch else (given,)
+        for environment, step in enumerate(steps):
+            self._observe(environment, *step)
 
     def values(self, observation: Any) -> Floats:
         """Return W of every action for an observation; the explorer must learn W."""
@@ -299,16 +297,8 @@ class Explorer:
         is_random = bernoulli(streams, GREEDY_EPSILON)
         return int(valid[random_action(streams, len(valid)) if is_random else greedy_action(q[valid], streams)])
 
-    def _observe(
-        self,
-        environment: int,
-        observation: Any,
-        action: Any,
-        next_observation: Any,
-        terminated: Any,
-        truncated: Any,
-        reward: Any,
-    ) -> None:
+    def _observe(self, environment: int, *step: Any) -> None:
+        observation, action, next_observation, terminated, truncated, reward = step
         terminated, truncated = check_flag("terminated", terminated), check_flag("truncated", truncated)
         state = self._state(observation)
         next_state = state if terminated else self._state(next_observation)
