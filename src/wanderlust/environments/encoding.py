@@ -305,13 +305,14 @@ class StateEncoder:
         return described[self.kind]
 
     def to_plain(self) -> dict[str, Any]:
-        """Return the encoder as JSON values."""
+        """Return the encoder as JSON values; a key of `wl.keys` is saved, another function is not."""
+        key = self.function
         return {
             "kind": self.kind,
             "space": None if self.space is None else space_to_plain(self.space),
             "bins": None if self.bins is None else self.bins.to_plain(),
             "name": self.name,
-            "function": _key_to_plain(self.function),
+            "function": {"key": type(key).__name__, **asdict(key)} if type(key) in _SAVED_KEYS else None,
         }
 
     @classmethod
@@ -326,16 +327,12 @@ class StateEncoder:
         bins = None if plain["bins"] is None else Bins.from_plain(plain["bins"])
         if function is None and plain.get("function") is not None:
             options = dict(plain["function"])
-            function = _SAVED_KEYS[options.pop("key")](**options)
+            by_name: dict[str, Any] = {key.__name__: key for key in _SAVED_KEYS}
+            function = by_name[options.pop("key")](**options)
         return cls(kind, space, bins, name, function if kind == FUNCTION else None)
 
 
-_SAVED_KEYS = {"Downscale": Downscale, "Rounded": Rounded, "SimHash": SimHash}
-
-
-def _key_to_plain(key: Any) -> dict[str, Any] | None:
-    """Return a key of `wl.keys` as JSON values, or None for another function."""
-    return {"key": type(key).__name__, **asdict(key)} if type(key) in _SAVED_KEYS.values() else None
+_SAVED_KEYS = Downscale, Rounded, SimHash
 
 
 def _needed(name: str, value: Any, why: str) -> Any:
