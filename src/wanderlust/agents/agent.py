@@ -248,13 +248,7 @@ class Agent:
         return int(valid[chosen])
 
     def observe(
-        self,
-        state: int,
-        action: int,
-        reward: float,
-        next_state: int,
-        terminated: bool,
-        truncated: bool = False,
+        self, state: int, action: int, reward: float, next_state: int, terminated: bool, truncated: bool = False
     ) -> None:
         """Learn from one transition.
 

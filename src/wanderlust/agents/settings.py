@@ -30,16 +30,7 @@ from wanderlust.core.errors import (
 )
 from wanderlust.explorers.formulas import untried_ucb
 from wanderlust.explorers.protocol import ExtraTables, Problem, explorer_class, explorer_name, option_names
-from wanderlust.learning.td import (
-    FULL,
-    MAX_UPDATES,
-    NO_MEMORY,
-    NO_SIGNAL,
-    REWARD,
-    TARGET,
-    WINDOW,
-    TableSpec,
-)
+from wanderlust.learning.td import FULL, MAX_UPDATES, NO_MEMORY, NO_SIGNAL, REWARD, TARGET, WINDOW, TableSpec
 from wanderlust.worlds import World
 
 __all__ = ["WORLD_PRESETS", "Replay", "Settings"]
