@@ -167,9 +167,9 @@ def _replay_episode(loop: TrainingLoop, saved: SavedLoop, arrays: Mapping[str, A
 
     If the environment cannot be restored, the next step starts a new episode; return the reason.
     """
-    env, start, actions = loop.env, saved.episode_start, arrays.get(file.ACTIONS, np.zeros((0, 0)))
-    if actions.dtype != np.int32 or actions.ndim != 1 or not np.isin(actions, range(env.n_actions)).all():
-        raise BadFile(f"{file.ACTIONS} must be int32 with one dimension, from 0 to {env.n_actions - 1}")
+    env, start, actions = loop.env, saved.episode_start, arrays.get(file.ACTIONS)
+    if actions is None or not np.isin(actions, range(env.n_actions)).all():
+        raise BadFile(f"{file.ACTIONS} must be actions from 0 to {env.n_actions - 1}")
     if start is None:
         return _OTHER_RANDOMNESS
     seed = start.get("seed")
