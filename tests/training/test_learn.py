@@ -456,7 +456,7 @@ def test_states_that_seldom_repeat_are_reported_once(n_states, n_warnings, left,
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         count_states(n_states, steps=4000)
-    assert len([each for each in caught if "0 % of the latest 1,000 steps" in str(each.message)]) == n_warnings
+    assert len([each for each in caught if "0% of the latest 1,000 steps" in str(each.message)]) == n_warnings
 
 
 def test_the_share_of_steps_in_states_visited_before():

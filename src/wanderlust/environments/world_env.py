@@ -89,10 +89,7 @@ class WorldEnv(gymnasium.Env[Any, Any]):
     def render(self) -> Any:
         """Return an image or text of the current state; with "human", `gymnasium.make` adds a window that shows it."""
         if self.render_mode is None:
-            gymnasium.logger.warn(
-                "render() without a render_mode does nothing; make the environment with "
-                "render_mode='rgb_array', 'ansi' or 'human'."
-            )
+            gymnasium.logger.warn("render() needs a render_mode: 'rgb_array', 'ansi' or 'human'.")
             return None
         if self.render_mode == "ansi":
             return text_map(self._layout, self._shown_state) + f"\n{self._title}\n"

@@ -122,8 +122,7 @@ def load(
         if not new_episode and (reason := _replay_episode(loop, saved, arrays)) is not None:
             seed = _new_seed(agent)
             warnings.warn(
-                f"{name}: the state of {env.name} could not be restored, {reason}. Training continues with a new "
-                "episode; the agent is fully restored.",
+                f"{name}: the state of {env.name} could not be restored, {reason}; a new episode begins.",
                 stacklevel=3,
             )
     except BadFile as error:

@@ -400,9 +400,8 @@ class Explorer:
     def _warn(self) -> None:
         self._warned = True
         warnings.warn(
-            f"states seldom repeat: {self.repeat_rate:.0%} of the latest {WINDOW:,} were visited before, so W cannot "
-            "guide exploration. Use a coarser key: bins=, key=wl.keys.downscale(8, 8) for images, or "
-            "key=wl.keys.rounded(step) for numbers.",
+            f"states seldom repeat: {self.repeat_rate:.0%} of the latest {WINDOW:,} were visited before. W needs a "
+            "coarser key: bins=, key=wl.keys.downscale(8, 8) for images, or key=wl.keys.rounded(step) for numbers.",
             RuntimeWarning,
             stacklevel=4,
         )

@@ -186,11 +186,8 @@ def _extend_budget(loop: TrainingLoop, budget: int | None, *, quiet: bool) -> No
         agent.settings = replace(agent.settings, budget=budget)
         agent.adapt()
     elif loop.steps > before and not quiet:
-        print(
-            f"wanderlust: the budget of this training is {before:,} steps; later steps explore as at its end. "
-            f"budget={loop.steps} would extend it.",
-            file=sys.stderr,
-        )
+        advice = f"later steps explore as at its end. budget={loop.steps} would extend it."
+        print(f"wanderlust: the budget of this training is {before:,} steps; {advice}", file=sys.stderr)
 
 
 def _run(loop: TrainingLoop, callbacks: list[Callback], seed: int | None) -> None:

@@ -55,9 +55,8 @@ class TrainingGuard:
         if self._warns_of_states and step >= FIRST_WARNING and self._repeats.rate < SELDOM:
             self._warns_of_states = False
             warnings.warn(
-                f"states seldom repeat: {100 * self._repeats.rate:.0f} % of the latest {self._repeats.steps:,} steps "
-                "were in a state visited before, so a tabular agent learns little. A coarser `key`, fewer `bins` or, "
-                "if layouts change, a `reset_seed` let states repeat; `wanderlust diagnose` tells which.",
+                f"states seldom repeat: {self._repeats.rate:.0%} of the latest {self._repeats.steps:,} steps were in a "
+                "state visited before. Use a coarser `key`, fewer `bins` or, if layouts change, a `reset_seed`.",
                 RuntimeWarning,
                 stacklevel=4,
             )
