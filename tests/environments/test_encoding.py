@@ -131,10 +131,18 @@ def test_any_environment_of_that_kind_is_evaluated(lake: wl.Agent, tmp_path: Pat
 
 
 def test_another_environment_is_an_error_that_says_what_differs(lake: wl.Agent) -> None:
-    with pytest.raises(InvalidEnvironment, match=r"observation space Discrete\(16\).*Discrete\(48\)"):
-        wl.evaluate(lake, "CliffWalking-v1")
-    with pytest.raises(InvalidEnvironment, match="encoded by the observation, not by the content of"):
-        wl.evaluate(lake, wl.tabular(frozen_lake(), key="hash"))
+    prison = wl.train("prison", "vv-ucb", seed=1, budget=100).agent
+    assert len(wl.evaluate(prison, "prison", episodes=2)) == 2
+    cases: list[tuple[wl.Agent, Any, str]] = [
+        (lake, "CliffWalking-v1", r"observation space Discrete\(16\).*Discrete\(48\)"),
+        (lake, wl.tabular(frozen_lake(), key="hash"), "encoded by the observation, not by the content of"),
+        (prison, "FrozenLake-v1", "the agent has 25 states, but FrozenLake-v1 has 16"),
+        (prison, "deep-sea", "the agent has 4 actions, but wanderlust/DeepSea-v0 has 2"),
+        (prison, wl.make_world("prison"), "got World"),
+    ]
+    for agent, env, words in cases:
+        with pytest.raises(InvalidEnvironment, match=words):
+            wl.evaluate(agent, env)
 
 
 class Mirrored(gym.ActionWrapper[Any, Any, Any]):
@@ -164,17 +172,6 @@ def test_a_time_limit_other_than_the_registered_one_is_saved(tmp_path: Path) -> 
     loaded.environment = {**(loaded.environment or {}), "max_episode_steps": "7"}
     with pytest.raises(InvalidSetting, match="max_episode_steps of the file must be a whole number"):
         wl.evaluate(loaded)
-
-
-def test_the_agent_of_a_record_needs_an_environment_of_its_size() -> None:
-    agent = wl.train("prison", "vv-ucb", seed=1, budget=100).agent
-    assert len(wl.evaluate(agent, "prison", episodes=2)) == 2
-    with pytest.raises(InvalidEnvironment, match="the agent has 25 states, but FrozenLake-v1 has 16"):
-        wl.evaluate(agent, "FrozenLake-v1")
-    with pytest.raises(InvalidEnvironment, match="the agent has 4 actions, but wanderlust/DeepSea-v0 has 2"):
-        wl.evaluate(agent, "deep-sea")
-    with pytest.raises(InvalidEnvironment, match="got World"):
-        wl.evaluate(agent, wl.make_world("prison"))  # type: ignore[arg-type]
 
 
 def test_what_the_state_key_needs_is_asked_for(tmp_path: Path) -> None:

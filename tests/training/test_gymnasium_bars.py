@@ -21,13 +21,10 @@ def bars():
     return module
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        *("frozen-lake", "taxi", "door-key"),
-        *(pytest.param(name, marks=pytest.mark.exhaustive) for name in ("multi-room", "four-rooms")),  # They take long.
-    ],
-)
+LONG = [pytest.param(name, marks=pytest.mark.exhaustive) for name in ("multi-room", "four-rooms")]
+
+
+@pytest.mark.parametrize("name", ["frozen-lake", "taxi", "door-key", *LONG])
 def test_solved_within_the_step_limit(bars, name):
     task = bars.TASKS[name]
     steps = bars.solved_at(task, task.explorer, 0, task.steps)
