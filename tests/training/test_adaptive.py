@@ -3,10 +3,10 @@
 import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium import spaces
 from hypothesis import given
 from hypothesis import strategies as st
 
+import corridor
 import wanderlust as wl
 from wanderlust.agents.settings import PRESETS
 from wanderlust.experiments.run import Run
@@ -26,26 +26,11 @@ from wanderlust.training.adaptive import (
 pytestmark = pytest.mark.slow
 
 
-class Corridor(gym.Env):
-    """Six cells; the last gives a reward that decreases with the step; two of the four actions do nothing."""
-
-    observation_space, action_space = spaces.Discrete(6), spaces.Discrete(4)
+class Corridor(corridor.Corridor):
+    """Six cells, four actions, and a penalty of each step at the goal."""
 
     def __init__(self, penalty=0.01, slip=0.0):
-        self.penalty, self.slip = penalty, slip
-
-    def reset(self, *, seed=None, options=None):
-        super().reset(seed=seed)
-        self.cell = self.length = 0
-        return 0, {}
-
-    def step(self, action):
-        self.length += 1
-        move = {0: -1, 1: 1}.get(int(action), 0) if self.np_random.random() >= self.slip else 0
-        self.cell = min(max(self.cell + move, 0), 5)
-        terminated = self.cell == 5
-        reward = 1.0 - self.penalty * self.length if terminated else 0.0
-        return self.cell, reward, terminated, not terminated and self.length == 90, {}
+        super().__init__(6, n_actions=4, penalty=penalty, slip=slip, limit=90)
 
 
 class KeepLoop(wl.Callback):

@@ -4,36 +4,17 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
+import corridor
 import wanderlust as wl
 from wanderlust.experiments.comparison import Threshold, steps_to_solve
 from wanderlust.experiments.run import Run
 
 
-class Corridor(gym.Env):
-    """Cells in a row; the last one terminates. `steps` counts the steps of all corridors."""
+class Corridor(corridor.Corridor):
+    """Six cells and costs, without a time limit of its own."""
 
-    steps = 0
-
-    def __init__(self, length=6, *, slip=0.0, starts=1, reward=-1.0, limit=None, noise=0.0):
-        self.observation_space, self.action_space = gym.spaces.Discrete(length), gym.spaces.Discrete(2)
-        self.length, self.slip, self.starts = length, slip, starts
-        self.reward, self.limit, self.noise = reward, limit, noise
-
-    def reset(self, *, seed=None, options=None):
-        super().reset(seed=seed)
-        self.cell, self.t = int(self.np_random.integers(self.starts)), 0
-        return self.cell, {}
-
-    def step(self, action):
-        Corridor.steps += 1
-        self.t += 1
-        if self.slip and self.np_random.random() < self.slip:
-            action = 1 - action
-        self.cell = max(self.cell + (1 if action else -1), 0)
-        over = self.cell == self.length - 1
-        reward = self.reward if not over else 1.0
-        reward += self.noise * self.np_random.random() if self.noise else 0.0
-        return self.cell, reward, over, not over and self.t == self.limit, {}
+    def __init__(self, length=6, *, step_reward=-1.0, limit=None, **options):
+        super().__init__(length, step_reward=step_reward, limit=limit, **options)
 
 
 class Plain(wl.Callback):
@@ -58,7 +39,7 @@ def limited(limit=60, **options):
     "make",
     [
         limited,
-        lambda: limited(reward=0.0),
+        lambda: limited(step_reward=0.0),
         lambda: limited(slip=0.2),
         lambda: limited(starts=3),
         lambda: limited(noise=0.5),
@@ -77,9 +58,9 @@ def test_returns_are_those_of_plain_evaluations(make):
 def test_evaluations_take_few_steps():
     steps = {}
     for name, callback in (("none", None), ("plain", Plain(20, 10)), ("cheap", wl.EvaluateEvery(20, episodes=10))):
-        Corridor.steps = 0
+        corridor.Corridor.total_steps = 0
         wl.learn(limited(), "ucb1", steps=600, seed=0, callbacks=[callback] if callback else [], quiet=True)
-        steps[name] = Corridor.steps
+        steps[name] = corridor.Corridor.total_steps
     assert steps["none"] == 600
     assert (steps["plain"] - 600) > 5 * (steps["cheap"] - 600)
 

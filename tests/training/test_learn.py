@@ -12,6 +12,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import wanderlust as wl
+from corridor import Corridor
 from wanderlust.agents.loop import action_dtype
 from wanderlust.core.errors import (
     BadFile,
@@ -25,43 +26,6 @@ from wanderlust.core.errors import (
 from wanderlust.core.mdp import TabularMDP
 from wanderlust.core.repeats import RepeatRate, repeat_rates
 from wanderlust.training import memory
-
-
-class Corridor(gym.Env):
-    """Eleven cells; the right end gives a reward of `goal_reward` and terminates. Errors can be injected."""
-
-    observation_space, action_space = spaces.Discrete(11), spaces.Discrete(2)
-
-    def __init__(self, goal_reward=1.0, step_reward=0.0, slip=0.0, **failures):
-        self.goal_reward, self.step_reward, self.slip = goal_reward, step_reward, slip
-        self.fail_at, self.outside_at, self.fail_at_reset = map(
-            failures.get, ("fail_at", "outside_at", "fail_at_reset")
-        )
-        self.reward_at, self.flag_at = (failures.get(name, {}) for name in ("reward_at", "flag_at"))
-        self.count = self.resets = 0
-
-    def reset(self, *, seed=None, options=None):
-        super().reset(seed=seed)
-        self.resets += 1
-        self.np_random.random()
-        if self.resets == self.fail_at_reset:
-            raise RuntimeError("cannot reset")
-        self.cell, self.length = 0, 0
-        return 0, {}
-
-    def step(self, action):
-        self.count += 1
-        self.length += 1
-        if self.count == self.fail_at:
-            raise RuntimeError("motor overheated")
-        if self.np_random.random() < self.slip:
-            action = 1 - action
-        self.cell = min(max(self.cell + (1 if action == 1 else -1), 0), 10)
-        terminated = self.cell == 10
-        reward = self.reward_at.get(self.count, self.goal_reward if terminated else self.step_reward)
-        observation = 99 if self.count == self.outside_at else self.cell
-        truncated = not terminated and self.length == 40
-        return observation, reward, self.flag_at.get(self.count, terminated), truncated, {}
 
 
 def identical(one, other):
@@ -157,12 +121,12 @@ def test_truncation_is_not_termination():
     [(5.0, 0.0, (0, 5)), (1.0, -1.0, (-1, 1)), (-1.0, -1.0, (-1, -1)), (0, 0, (0, 0))],
 )
 def test_reward_range_is_estimated(goal_reward, step_reward, expected, capsys):
-    agent = wl.learn(Corridor(goal_reward, step_reward), "vv-ucb", steps=400)
+    agent = wl.learn(Corridor(goal_reward=goal_reward, step_reward=step_reward), "vv-ucb", steps=400)
     assert agent.reward_range == expected
     notice = capsys.readouterr().err.splitlines()[-1]
     low, high = expected
     assert (f"all rewards were {low:g}" if low == high else f"from {low:g} to {high:g}") in notice
-    given = wl.learn(Corridor(goal_reward, step_reward), "ucb1", steps=50, reward_range=(-1, 7))
+    given = wl.learn(Corridor(goal_reward=goal_reward, step_reward=step_reward), "ucb1", steps=50, reward_range=(-1, 7))
     assert given.reward_range == (-1, 7)
     assert "observed" not in capsys.readouterr().err
 
@@ -579,7 +543,7 @@ class Unlucky(Corridor):
         return result
 
     def step(self, action):
-        if self.length == 7 and self.luck == Unlucky.first:
+        if self.t == 7 and self.luck == Unlucky.first:
             raise RuntimeError("these random numbers are not handled")
         return super().step(action)
 
