@@ -148,7 +148,7 @@ NOT_ADAPTED = [(name, 0.3) for name in ("epsilon-greedy", "bootstrapped", "rando
 @pytest.mark.parametrize(("explorer", "slip"), DETERMINISTIC + NOT_ADAPTED)
 def test_as_written_if_deterministic_or_without_an_adapted_quantity(explorer, slip):
     env = Corridor(penalty=0.0, slip=slip)
-    agents = [trained(env, explorer, steps=400, preset=preset)[0] for preset in ("as_written", "adaptive")]
+    agents = [trained(env, explorer, steps=800, preset=preset)[0] for preset in ("as_written", "adaptive")]
     assert agents[1].is_stochastic == (slip > 0)
     assert same_tables(*agents)
 

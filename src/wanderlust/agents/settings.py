@@ -127,8 +127,8 @@ class Settings:
             _store(self, **{name: check_number(name, getattr(self, name), low=0, high=1, open_high=True)})
         for name in ("epsilon_start", "epsilon_end"):
             _store(self, **{name: check_number(name, getattr(self, name), low=0, high=1)})
-        for name in ("horizon", "budget", "evaluate_every", "steps", "evaluation_horizon"):
-            if getattr(self, name) is not None or name not in ("steps", "evaluation_horizon"):
+        for name in ("horizon", "budget", "evaluate_every", "steps", "evaluation_horizon", "sweep_pairs"):
+            if getattr(self, name) is not None or name not in ("steps", "evaluation_horizon", "sweep_pairs"):
                 _store(self, **{name: check_integer(name, getattr(self, name), low=1, high=MAX_STEPS)})
         _store(
             self,
@@ -139,8 +139,6 @@ class Settings:
             sweeps=check_integer("sweeps", self.sweeps, low=1, high=MAX_UPDATES),
             evaluated=check_choice("evaluated", self.evaluated, ("target", "behaviour")),
         )
-        if self.sweep_pairs is not None:
-            _store(self, sweep_pairs=check_integer("sweep_pairs", self.sweep_pairs, low=1, high=MAX_STORED))
         if self.sweeps > 1 and self.replay.memory != "full":
             raise InvalidSetting(f"sweeps={self.sweeps} needs full memory, but replay is {self.replay.memory!r}.")
 

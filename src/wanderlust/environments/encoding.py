@@ -304,7 +304,7 @@ class StateEncoder:
 
     def to_plain(self) -> dict[str, Any]:
         """Return the encoder as JSON values; a key of `wl.keys` is saved, another function is not."""
-        key = self.function
+        key: Any = self.function
         return {
             "kind": self.kind,
             "space": None if self.space is None else space_to_plain(self.space),

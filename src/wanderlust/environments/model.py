@@ -43,11 +43,7 @@ def world_from_gym(env: Env[Any, Any] | str, **options: Any) -> World:
         raise InvalidEnvironment(f"{name} has no model: env.unwrapped.P must be the table of all transitions.")
     mdp = _mdp_from_model(model, name)
     mdp = mdp._replace(start=_start_distribution(env, mdp.n_states, name))
-    try:
-        # Before merging, which sets the probability of a single outcome to 1.
-        check_mdp(mdp)
-    except InvalidWorld as error:
-        raise InvalidWorld(f"{name}: {error}") from None
+    check_mdp(mdp)  # Before merging, which sets the probability of a single outcome to 1.
     mdp = merge_outcomes(mdp)
     horizon = time_limit(env)
     world = World(
