@@ -210,8 +210,6 @@ def test_box_observations_in_bins():
         {"key": "hash", "bins": 3},
         {"bounds": [(0, 1)]},
         {"bins": (3,)},
-        {"bins": "many"},
-        {"bins": 3, "bounds": [(0, 1)]},
         {"bins": 3, "bounds": {5: (0, 1)}},
         {"bins": 3, "bounds": [(1, 0), 3]},
     ],

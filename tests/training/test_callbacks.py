@@ -71,22 +71,21 @@ def test_returning_false_stops_training_after_all_callbacks_were_called():
     assert other.ends[-1][0] == 2
 
 
-@pytest.mark.parametrize("at", [1, 5])
-def test_other_callbacks_end_when_one_raises(at, tmp_path):
+def test_other_callbacks_end_when_one_raises(tmp_path):
     """A callback that returns None continues; one that raises an exception leaves a checkpoint and a complete log."""
 
     class Fails(wl.Callback):
         def on_step(self, loop):
-            if loop.episode == 5 or loop.step == at == 1:
+            if loop.episode == 5:
                 raise ZeroDivisionError
 
     recorder, log, path = Recorder(), tmp_path / "log.csv", tmp_path / "a.npz"
     with pytest.raises(ZeroDivisionError):
         wl.learn(LAKE, steps=400, callbacks=[recorder, Fails(), wl.CsvLog(log)], save=path, quiet=True)
     assert recorder.calls[-1] == ("end", wl.Agent.load(path).steps)
-    assert len(rows(log)) == (6 if at == 5 else 1)
-    wl.learn(LAKE, resume=path, steps=400, callbacks=[wl.CsvLog(log)], quiet=True)
-    wl.learn(LAKE, steps=400, callbacks=[wl.CsvLog(tmp_path / "whole.csv")], quiet=True)
+    assert len(rows(log)) == 6
+    for name, resume in (("log.csv", path), ("whole.csv", None)):
+        wl.learn(LAKE, resume=resume, steps=400, callbacks=[wl.CsvLog(tmp_path / name)], quiet=True)
     assert rows(log) == rows(tmp_path / "whole.csv")
 
 

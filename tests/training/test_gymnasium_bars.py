@@ -1,7 +1,6 @@
 """Tests that `learn` solves the tasks of benchmarks/gymnasium_bars.py with its defaults, with fewer seeds."""
 
 import importlib.util
-import json
 import sys
 from pathlib import Path
 
@@ -55,13 +54,3 @@ def test_slippery_frozen_lake_is_near_optimal(bars):
 
     bars.wl.learn(task.make(), steps=40_000, seed=0, callbacks=[RecordValues()], quiet=True)
     assert max(values) >= 0.85
-
-
-def test_script_writes_markdown_and_json(tmp_path, processes):
-    words = ["--seeds", "1", "--only", "cliff-walking", "--markdown", "t.md", "--json", "t.json"]
-    status, out, errors = processes.run_script(SCRIPT, tmp_path, *words)
-    assert status == 0, errors
-    assert (tmp_path / "t.md").read_text() == out
-    (task,) = json.loads((tmp_path / "t.json").read_text())["tasks"]
-    assert task["passed"]
-    assert task["steps"][0] <= 1_000 < task["baseline_steps"][0]
