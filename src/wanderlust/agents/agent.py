@@ -21,7 +21,7 @@ import numpy as np
 from gymnasium import Env
 from numpy.typing import ArrayLike, NDArray
 
-from wanderlust._numba.jit import by_pointer, check_array
+from wanderlust._numba.jit import by_pointer
 from wanderlust.agents import file, loop, presentation
 from wanderlust.agents.history import History, TrainingCurves
 from wanderlust.agents.loop import TERMINATES, TRUNCATES, Simulator, call_choose, call_learn_from
@@ -149,7 +149,7 @@ class Agent:
         with sufficient_memory(self.spec):
             learner = new_learner(self.spec, self._initial_values, self.seed, states=states)
             state_index: loop.StateIndex = np.zeros(self.n_states or FIRST_STATES, np.int32)
-        self.connect(learner, state_index)
+        self._connect(learner, state_index)
         loop.begin_first_episode(*self.pointers)
 
     @classmethod
@@ -455,16 +455,15 @@ class Agent:
         other = object.__new__(type(self))
         own = {name: copy.deepcopy(getattr(self, name)) for name in ("_initial_values", "curves")}
         other.__dict__.update(self.__getstate__(), env=None, **own)
-        other.connect(copied(self.learner, self.spec), self.state_index.copy())
+        other._connect(copied(self.learner, self.spec), self.state_index.copy())
         return other
 
-    def restore(self, learner: LearnerState, state_index: loop.StateIndex, n_further: int) -> None:
+    def _restore(self, learner: LearnerState, state_index: loop.StateIndex, n_further: int) -> None:
         """Give a new agent the arrays of a saved one, which has the initial values of `n_further` more states."""
-        n_further = check_integer("n_further", n_further, low=0, high=self._max_states)
         if n_further > 0:  # The initial values of the next states are drawn from there on.
             with sufficient_memory(self.spec):
                 self._initial_values.draw(n_further)
-        self.connect(learner, state_index)
+        self._connect(learner, state_index)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return everything but the addresses that compiled code uses and the generator of `predict`."""
@@ -472,12 +471,10 @@ class Agent:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self.connect(self.learner, self.state_index)
+        self._connect(self.learner, self.state_index)
 
-    def connect(self, learner: LearnerState, state_index: loop.StateIndex) -> None:
+    def _connect(self, learner: LearnerState, state_index: loop.StateIndex) -> None:
         """Let compiled code use these arrays."""
-        check_instance("learner", learner, LearnerState)
-        check_array("state_index", state_index, np.int32, 0)
         self.learner, self.state_index = learner, state_index
         self._n_indexed = len(state_index)
         counters: Any = np.frombuffer(learner.counters, np.int64)
@@ -507,7 +504,7 @@ class Agent:
         """Make room for more states and transitions."""
         with sufficient_memory(self.spec):
             learner = enlarged(self.learner, self.spec, self._initial_values)
-        self.connect(learner, self.state_index)
+        self._connect(learner, self.state_index)
 
     def invalid_choice(self, action: int) -> InvalidExplorer:
         """Return the error of an explorer that chose an action that does not exist."""
@@ -528,5 +525,5 @@ class Agent:
             with sufficient_memory(self.spec):
                 more = np.zeros(max(self._n_indexed, number + 1), np.int32)
                 state_index = np.concatenate([self.state_index, more])
-            self.connect(self.learner, state_index)
+            self._connect(self.learner, state_index)
         return number

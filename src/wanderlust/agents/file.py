@@ -359,7 +359,7 @@ def _restore(agent: Agent, arrays: Arrays) -> None:
     n_learnt = spec.n_swept + spec.n_heads
     learner.state_values[n_learnt:, :n_states] = arrays["own_state_values"]
     learner.flags[spec.n_swept + 1 :, :n_states] = arrays["planning_marks"]
-    agent.restore(learner, np.ascontiguousarray(arrays[STATE_INDEX]), n_states - n_new)
+    agent._restore(learner, np.ascontiguousarray(arrays[STATE_INDEX]), n_states - n_new)
 
 
 def without_states(agent: Agent, kept: NDArray[np.integer[Any]]) -> Agent:
