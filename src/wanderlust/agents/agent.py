@@ -416,11 +416,10 @@ class Agent:
 
     def evaluate(self, world: World) -> float:
         """Return the greedy policy's discounted return in a deterministic world, ties broken at random."""
-        if isinstance(world, World):
-            check_world(world, start_can_be_left=False)
-        if not (isinstance(world, World) and world.mdp.deterministic and world.n_actions == self.n_actions):
-            what = shown(world.name if isinstance(world, World) else world)
-            raise InvalidWorld(f"evaluate needs a deterministic World with {self.n_actions} actions, got {what}.")
+        check_world(check_instance("world", world, World), start_can_be_left=False)
+        if not world.mdp.deterministic or world.n_actions != self.n_actions:
+            name = shown(world.name)
+            raise InvalidWorld(f"evaluate needs a deterministic World with {self.n_actions} actions, got {name}.")
         starts, probabilities = loop.start_distribution(world.mdp)
         state_index = np.zeros(max(len(self.state_index), world.n_states), np.int32)
         state_index[: len(self.state_index)] = self.state_index
