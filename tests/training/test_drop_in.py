@@ -54,14 +54,14 @@ def steps_to_the_goal(explorer, noise, depth=10, steps=600):
     right, q = rng.integers(2, size=(depth, depth)), noise * rng.normal(size=(depth, depth, 2))
     row = column = 0
     for step in range(1, steps + 1):
-        action = explorer.act(row * depth + column, q[row, column])
-        moved = min(column + 1, depth - 1) if action == right[row, column] else max(column - 1, 0)
-        is_last = row == depth - 1
-        if is_last and column == depth - 1 and action == right[row, column]:
+        state = row * depth + column
+        action = explorer.act(state, q[row, column])
+        is_last, goes_right = row == depth - 1, action == right[row, column]
+        if is_last and column == depth - 1 and goes_right:
             return step
-        following = 0 if is_last else (row + 1) * depth + moved
-        explorer.observe(row * depth + column, action, following, is_last)
-        row, column = (0, 0) if is_last else (row + 1, moved)
+        column = 0 if is_last else min(column + 1, depth - 1) if goes_right else max(column - 1, 0)
+        row = 0 if is_last else row + 1
+        explorer.observe(state, action, row * depth + column, is_last)
     return np.inf
 
 
@@ -82,25 +82,6 @@ def test_q_decides_after_many_visits(name):
         explorer.observe(0, actions[-1], 0, terminated=True)
     assert np.mean(np.array(actions[:20]) == 0) > 0
     assert np.mean(np.array(actions[-500:]) == 0) < 0.05
-
-
-def test_novelty_per_episode():
-    """0 leads to 1, 1 back to 0 or to 2, 2 back to 2; the episode ends after four steps. Only new states give 1."""
-    explorer = wl.Explorer(
-        "vv-plan", n_actions=2, n_states=3, reward_range=(0, 1), novelty="episode", gamma_w=0.0, kappa=1.0
-    )
-    following = {(0, 0): 1, (0, 1): 1, (1, 0): 0, (1, 1): 2, (2, 0): 2, (2, 1): 2}
-    rng = np.random.default_rng(0)
-    for _ in range(200):
-        state = 0
-        for step in range(4):
-            action = int(rng.integers(2))
-            explorer.observe(state, action, following[state, action], terminated=False, truncated=step == 3)
-            state = following[state, action]
-    w = explorer._agent.tables["own"][0]
-    np.testing.assert_array_equal(w[[1, 2, 2], [0, 0, 1]], 0.0)
-    assert 0.0 < w[0, 0] < 1.0  # It leads to 1, which is not new at the second visit.
-    assert w[1, 1] == 1.0  # Nothing leads back from 2.
 
 
 @pytest.mark.parametrize("name", ["vv-ucb", "vv-count", "ucb1", "epsilon-greedy"])
@@ -307,10 +288,8 @@ def test_keys(key, same, other, tmp_path):
     [
         (lambda: wl.Explorer("vv-ucb", n_actions=2, key="hash"), "observation_space"),
         (lambda: of_images(replay="window"), "sweep_pairs"),
-        (lambda: of_images(greedy_episodes=2), "greedy_episodes"),
         (lambda: wl.Explorer("vv-ucb", observation_space=IMAGES, n_actions=2, key="info:x"), "info"),
         (lambda: wl.Explorer("vv-ucb", observation_space=IMAGES, n_actions=2, key=lambda o, info: 0), "needs info"),
-        (lambda: of_images().act(image(0), np.zeros((2, 3, N_ACTIONS))), "q must be 3"),
         (lambda: of_images().act([image(0)], np.zeros((2, N_ACTIONS))), "2 environments"),
         (lambda: wl.keys.downscale(0, 3), "height"),
         (lambda: wl.keys.downscale(30, 3)(np.zeros((5, 5))), "30 x 3"),

@@ -105,14 +105,6 @@ def test_learns_the_optimal_policy(tmp_path):
     assert learned("FrozenLake-v1", steps=50).settings.horizon == 100, "an environment by its name"
 
 
-def test_truncation_is_not_termination():
-    """The value of a state in which episodes are truncated includes the value of the next state."""
-    agent = learned(gym.wrappers.TimeLimit(Corridor(), 12), steps=2000)
-    values = [agent.action_values(cell).max() for cell in range(10)]
-    assert values == pytest.approx([0.99 ** (9 - cell) for cell in range(10)], rel=1e-3)
-    assert agent.env.horizon == agent.settings.horizon == 12
-
-
 # --- The reward range -----------------------------------------------------------------------------------
 
 
@@ -384,20 +376,19 @@ class Counting(gym.Env):
 
 
 @pytest.mark.parametrize(
-    ("env", "options", "problems"),
+    ("env", "options", "words"),
     [
-        ("FrozenLake-v1", {}, []),
-        (Counting(), {"key": "hash"}, ["States seldom repeat"]),
-        ("MountainCar-v0", {}, ["not discrete"]),
-        (Corridor(), {"key": lambda cell: cell // 4}, ["states are aliased"]),
+        ("FrozenLake-v1", {}, ""),
+        (Counting(), {"key": "hash"}, "States seldom repeat"),
+        ("MountainCar-v0", {}, "not discrete"),
+        (Corridor(), {"key": lambda cell: cell // 4}, "states are aliased"),
     ],
     ids=["works", "too fine", "continuous", "too coarse"],
 )
-def test_check_env(env, options, problems):
+def test_check_env(env, options, words):
     found = wl.check_env(env, steps=4_000, **options)
-    assert len(found.problems) == len(problems)
-    assert all(words in problem for words, problem in zip(problems, found.problems, strict=True))
-    assert ("can work" in str(found)) is found.works is (not problems)
+    assert ("can work" in str(found)) is found.works is (not found.problems) is (not words)
+    assert all(words in problem for problem in found.problems)
 
 
 @pytest.fixture
