@@ -210,6 +210,9 @@ def test_box_observations_in_bins():
         {"key": "hash", "bins": 3},
         {"bounds": [(0, 1)]},
         {"bins": (3,)},
+        {"bins": "many"},
+        {"bins": 3, "bounds": [(0, 1)]},
+        {"bins": 3, "bounds": [3, None]},
         {"bins": 3, "bounds": {5: (0, 1)}},
         {"bins": 3, "bounds": [(1, 0), 3]},
     ],
@@ -339,6 +342,8 @@ def test_start_distribution_given_or_estimated():
     assert world.mdp.start[1] == pytest.approx(0.25, abs=0.02)
     given = wl.world_from_gym(WithModel(GOOD, initial_state_distrib=[0.9, 0.1]))
     assert given.mdp.start.tolist() == [0.9, 0.1]
+    with pytest.raises(wl.WanderlustError, match="2 probabilities that sum to 1"):
+        wl.world_from_gym(WithModel(GOOD, initial_state_distrib=[0.5, 0.2]))
 
 
 @pytest.mark.parametrize(

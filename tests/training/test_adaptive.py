@@ -251,6 +251,13 @@ def test_a_larger_budget_increases_exploration_again(tmp_path, capsys):
 # --- Runs ----------------------------------------------------------------------------------------------
 
 
+def test_preset_of_runs():
+    lake = {"kind": "environment", "world": "FrozenLake-v1", "explorer": "ucb1", "settings": {"steps": 3_000}}
+    runs = [Run(**lake, preset=preset) for preset in PRESETS]
+    assert Run(**lake) == runs[PRESETS.index("adaptive")]
+    assert len({run.key for run in runs}) == len({run.train().visits.tobytes() for run in runs}) == 3
+
+
 def test_runs_in_a_model_have_exact_returns_and_the_presets():
     lake = {"world": "FrozenLake-v1", "explorer": "ucb1", "measure": "discounted-returns"}
     lake["settings"] = {"steps": 6_000, "evaluate_every": 300}

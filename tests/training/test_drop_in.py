@@ -186,6 +186,7 @@ def test_greedy_episodes_begin_with_the_first_reward():
             explorer.observe(0, chosen[-1], 1, True, reward=0.0)
         return np.mean(chosen)
 
+    explorer.observe(0, 0, 1, True)  # Without a reward.
     assert 0.3 < share_of_second_action() < 0.9
     explorer.observe(0, 1, 1, True, reward=1.0)
     assert share_of_second_action() > 0.9
