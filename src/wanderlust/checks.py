@@ -161,7 +161,7 @@ class _ModuleInPython:
 
 def _check_run(cls: type, world: World, where: str, changes: dict[str, Any]) -> None:
     """Check one run, first step by step: only there is an action checked before it is taken."""
-    agent, actions = run_agent(world, cls, seed=3, where=where, **changes)
+    agent, actions = run_agent(world, cls, seed=3, **changes)
     fused = train(world, cls, seed=3, keep_trajectory=True, **changes)
     for table, values in fused.tables.items():
         if not np.isfinite(values).all():
@@ -186,9 +186,7 @@ def _check_same(one: Any, other: Any, message: str) -> None:
         raise InvalidExplorer(f"{message}. Store its state in `notes`, and draw random numbers only from `random`.")
 
 
-def run_agent(
-    world: World, explorer: str | type, *, seed: int, where: str = "the explorer", **changes: Any
-) -> tuple[Agent, Any]:
+def run_agent(world: World, explorer: str | type, *, seed: int, **changes: Any) -> tuple[Agent, Any]:
     """Run an agent in a world step by step, as `train` does in a fused run; return it and its actions."""
     agent = Agent.for_world(world, explorer, seed=seed, **changes)
     steps = agent.settings.run_length
@@ -196,8 +194,6 @@ def run_agent(
     state, t, actions = simulator.reset(), 0, np.zeros(steps, action_dtype(world.n_actions))
     for i in range(steps):
         action = agent.act(state)
-        if not 0 <= action < world.n_actions:
-            raise InvalidExplorer(f"{where} chose action {action}; valid are 0 to {world.n_actions - 1}.")
         next_state, reward, terminated = simulator.step(state, action)
         t += 1
         truncated = not terminated and t == agent.settings.horizon

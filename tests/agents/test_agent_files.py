@@ -9,7 +9,6 @@ import random
 import sys
 import warnings
 from pathlib import Path
-from typing import NamedTuple
 
 import gymnasium as gym
 import numpy as np
@@ -21,9 +20,7 @@ from pairwise import every_pair
 from wanderlust.agents.settings import Replay
 from wanderlust.core.archives import open_archive, write_archive
 from wanderlust.core.errors import BadFile
-from wanderlust.explorers.protocol import explorer_names
-from wanderlust.learning.state import COUNTERS, LearnerState, Outcomes
-from wanderlust.learning.td import FULL, WINDOW
+from wanderlust.explorers.protocol import explorer_names, option_names
 
 pytestmark = pytest.mark.slow
 
@@ -77,26 +74,20 @@ def trained(case, steps=200):
     return agent
 
 
-TEMPORARY = {"counters", "work", "flags", "sweep_mode", "scratch", "batch", "batch_counts", "batch_rates", "scores"}
+def identical(one, other, folder):
+    """Compare everything that is saved; what follows from it shows in the steps after loading."""
+    for name, agent in (("one", one), ("other", other)):
+        agent.save(folder / name)
+    (about, arrays), (other_about, other_arrays) = contents(folder / "one"), contents(folder / "other")
+    assert about == other_about
+    assert arrays.keys() == other_arrays.keys()
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(array, other_arrays[name], err_msg=name)
 
 
-def identical(one, other):
-    """Compare everything that a step reads; which states are active changes no result."""
-    sweeps = one.spec.memory == FULL or (one.spec.memory == WINDOW and one.spec.n_heads)
-    unread = set() if sweeps else {"sweep_reward", "sweep_next"}
-    for name in [name for name in LearnerState._fields if name not in TEMPORARY | unread]:
-        a, b = getattr(one.learner, name), getattr(other.learner, name)
-        for x, y in zip(a, b, strict=True) if isinstance(a, Outcomes) else [(a, b)]:
-            n = min(x.shape[-1], y.shape[-1])  # Files have no reserved entries.
-            if name == "stochastic_pairs":
-                n = one.learner.counters.n_stochastic
-            if x is one.learner.outcomes.weight:
-                # The weights of outcomes that a window has forgotten are not read.
-                kept = one.learner.stored[one.learner.outcomes.pair[:n]] > 0
-                x, y = x[:n][kept], y[:n][kept]
-            np.testing.assert_array_equal(x[..., :n], y[..., :n], err_msg=name)
-    for name in set(COUNTERS.names) - {"policy_changed", "n_initialized"}:
-        assert one.learner.counters[name] == other.learner.counters[name], name
+def contents(path):
+    with open_archive(path) as archive:
+        return archive.metadata, archive.read()
 
 
 # --- Files of the library ------------------------------------------------------------------------------
@@ -112,7 +103,7 @@ SITUATIONS = {
 
 @every_pair(situation=SITUATIONS, memory=MEMORIES, explorer=explorer_names())
 def test_a_saved_agent_continues_exactly(situation, memory, explorer, tmp_path):
-    """Before and after the first steps, after growth, in the middle of an episode, and saved again after loading."""
+    """Before and after the first steps, after growth, in the middle of an episode, adapted, and saved again."""
     path, (n_states, stochastic, changes) = tmp_path / "a.npz", SITUATIONS[situation]
     agent = new_agent(explorer, memory, **changes)
     # At each first visit psrl draws and plans the whole model.
@@ -120,35 +111,16 @@ def test_a_saved_agent_continues_exactly(situation, memory, explorer, tmp_path):
         drive([agent], steps, seed=steps, n_states=n_states, stochastic=stochastic)
         agent.save(path)
         loaded = wl.Agent.load(path)
-        identical(agent, loaded)
-    loaded.save(path)
+        identical(agent, loaded, tmp_path)
+    agent.adapt((0, 2), **({"gamma_w": 0.8} if "gamma_w" in option_names(explorer) else {}))
+    agent.replace_terminal_rewards(1.5)
+    agent.save(path)
     loaded = wl.Agent.load(path)
     drive([agent, loaded], 60 if explorer == "psrl" else 150, seed=7, n_states=n_states, stochastic=stochastic)
-    identical(agent, loaded)
-
-
-@pytest.mark.parametrize("case", ["deterministic", "window"])
-def test_an_adapted_agent_continues_exactly(case, tmp_path):
-    agent, stochastic = trained(case), CASES[case][2]
-    agent.adapt((0, 2), gamma_w=0.8)
-    agent.replace_terminal_rewards(1.5)
-    agent.save(tmp_path / "a.npz")
-    loaded = wl.Agent.load(tmp_path / "a.npz")
-    drive([agent, loaded], 300, stochastic=stochastic)
-    identical(agent, loaded)
+    identical(agent, loaded, tmp_path)
 
 
 # --- Forged files --------------------------------------------------------------------------------------
-
-
-class Forgery(NamedTuple):
-    """A file with a correct checksum that no agent wrote."""
-
-    label: str
-    about: dict
-    arrays: dict
-    words: str
-    """What the message must contain: the name of the array."""
 
 
 INDICES = ["outcomes.pair", "outcomes.next_state", "state_index", "slots", "transitions", "converged", "visits"]
@@ -157,7 +129,7 @@ FLOATS = ("values", "outcomes.signals", "outcomes.stored")
 
 
 def forgeries(case, about, arrays):
-    """Yield files with one thing changed."""
+    """Yield files with one thing changed: a label, description, arrays, and what the message must contain."""
     wrong_arrays = [*wrong_entries(case, arrays), *wrong_lists(arrays)]
     wrong_arrays += wrong_forms(arrays) if case in ALL_FORGERIES else []
     for name, array, what, *words in wrong_arrays:
@@ -167,14 +139,14 @@ def forgeries(case, about, arrays):
             continue  # So are outcomes of another visited pair.
         # Sizes follow from these two: the message may name another array that does not fit.
         named = "no agent can continue" if name in ("visits", "outcomes.pair") else name
-        yield Forgery(f"{case}, {name}: {what}", about, arrays | {name: array}, *(words or [named]))
+        yield f"{case}, {name}: {what}", about, arrays | {name: array}, *(words or [named])
     if case not in ALL_FORGERIES:
         return
     for changes, words in wrong_descriptions(case, about):
-        yield Forgery(f"{case}: {changes}", about | changes, arrays, words)
+        yield f"{case}: {changes}", about | changes, arrays, words
     for name in (*arrays, "explorer", "options", "settings", "n_actions", "reward_range", "seed", "learns_q"):
         fewer = [{key: value for key, value in part.items() if key != name} for part in (about, arrays)]
-        yield Forgery(f"{case}: without {name}", *fewer, name)
+        yield f"{case}: without {name}", *fewer, name
 
 
 def wrong_entries(case, arrays):
@@ -262,19 +234,14 @@ def outcome_of(path):
     return "accepted"
 
 
-def contents(path):
-    with open_archive(path) as archive:
-        return archive.metadata, archive.read()
-
-
 def try_forgeries(folder):
     """Print the label and the outcome of every forged file."""
     for case in CASES:
         trained(case).save(folder / "valid.npz")
         about, arrays = contents(folder / "valid.npz")
-        for forgery in forgeries(case, about, arrays):
-            print(json.dumps(["begin", forgery.label, forgery.words]), flush=True)
-            write_archive(folder / "forged.npz", forgery.about, forgery.arrays)
+        for label, forged_about, forged_arrays, words in forgeries(case, about, arrays):
+            print(json.dumps(["begin", label, words]), flush=True)
+            write_archive(folder / "forged.npz", forged_about, forged_arrays)
             print(json.dumps(["end", outcome_of(folder / "forged.npz")]), flush=True)
 
 
@@ -378,36 +345,17 @@ def test_every_field_of_a_checkpoint_is_checked(checkpoint, tmp_path):
             assert name in refusal(path)
     for name, value in WRONG_FIELDS:
         assert name in refusal(rewritten(checkpoint, path, loop={name: value}))
+    state = frozen_lake().unwrapped.np_random.bit_generator.state
+    wrong_states = [state | {"state": each} for each in ({}, {"state": -1, "inc": 1}, {"state": 2**200, "inc": 1}, 3)]
+    for wrong in (*wrong_states, state | {"bit_generator": "MT19937"}):
+        start = {"episode_start": {"random_state": wrong}}
+        assert "random_state" in refusal(rewritten(checkpoint, path, loop=start))
     for value in (None, 3, {}, {"name": "FrozenLake-v1"}):
         assert "another environment" in refusal(rewritten(checkpoint, path, about={"environment": value}))
     for value in (None, 3, [], "x"):
         found, arrays = contents(checkpoint)
         write_archive(path, found | {"loop": value}, arrays)
         assert "the field loop is not valid" in refusal(path)
-
-
-def test_random_states_are_checked(checkpoint, tmp_path):
-    path = tmp_path / "c.npz"
-    state = frozen_lake().unwrapped.np_random.bit_generator.state
-    for wrong in ({}, {"state": -1, "inc": 1}, {"state": 2**200, "inc": 1}, 3):
-        start = {"random_state": state | {"state": wrong}}
-        assert "random_state" in refusal(rewritten(checkpoint, path, loop={"episode_start": start}))
-    start = {"random_state": state | {"bit_generator": "MT19937"}}
-    assert "random_state" in refusal(rewritten(checkpoint, path, loop={"episode_start": start}))
-
-
-def test_the_state_of_another_kind_of_random_bits_is_neither_saved_nor_restored(checkpoint, tmp_path):
-    def lake():
-        env = frozen_lake()
-        env.reset(seed=0)
-        env.unwrapped.np_random = np.random.Generator(np.random.MT19937(0))
-        return env
-
-    wl.learn(lake(), steps=213, save=tmp_path / "c.npz", seed=1, quiet=True)
-    state = frozen_lake().unwrapped.np_random.bit_generator.state
-    other = rewritten(checkpoint, tmp_path / "d.npz", loop={"episode_start": {"random_state": state}})
-    with pytest.warns(UserWarning, match="could not be restored"):
-        assert resumed(other, lake()).steps == 260
 
 
 def keyed_lake():
@@ -443,31 +391,49 @@ def test_arrays_of_a_checkpoint_are_checked(checkpoint, keyed_checkpoint, tmp_pa
 
 
 class Failing(gym.Wrapper):
-    """Raises an exception in the first steps or resets after it was created."""
+    """Raises an exception in its first reset or step."""
 
-    def __init__(self, method, n):
+    def __init__(self, method):
         super().__init__(frozen_lake())
-        self.method, self.left = method, n
+        self.failures = {method: ConnectionError("the simulator is gone")}
 
-    def _fail(self, method):
-        if method == self.method and self.left > 0:
-            self.left -= 1
-            raise ConnectionError("the simulator is gone")
+    def _call(self, method, *values, **options):
+        if method in self.failures:
+            raise self.failures.pop(method)
+        return getattr(self.env, method)(*values, **options)
 
     def reset(self, **options):
-        self._fail("reset")
-        return super().reset(**options)
+        return self._call("reset", **options)
 
     def step(self, action):
-        self._fail("step")
-        return super().step(action)
+        return self._call("step", action)
 
 
-@pytest.mark.parametrize("method", ["reset", "step"])
-def test_an_environment_that_fails_in_the_replay_starts_a_new_episode(method, checkpoint):
-    env = wl.tabular(Failing(method, 1))
-    with pytest.warns(UserWarning, match=r"c\.npz: .*ConnectionError.*the simulator is gone.*new episode"):
-        agent = resumed(checkpoint, env)
+def with_other_bits():
+    """Its random bits are of a kind whose state is not saved."""
+    env = frozen_lake()
+    env.reset(seed=0)
+    env.unwrapped.np_random = np.random.Generator(np.random.MT19937(0))
+    return env
+
+
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (lambda: Failing("reset"), "ConnectionError.*the simulator is gone"),
+        (lambda: Failing("step"), "ConnectionError.*the simulator is gone"),
+        (with_other_bits, "np_random"),
+        (lambda: gym.wrappers.TransformReward(frozen_lake(), lambda reward: reward - 1.0), "np_random"),
+    ],
+    ids=["reset fails", "step fails", "other bits", "other rewards"],
+)
+def test_an_environment_that_cannot_be_restored_starts_a_new_episode(make, reason, checkpoint, tmp_path):
+    wl.learn(with_other_bits(), steps=213, save=tmp_path / "own.npz", seed=1, quiet=True)  # It can be saved.
+    state = frozen_lake().unwrapped.np_random.bit_generator.state
+    env, path = wl.tabular(make()), tmp_path / "c.npz"
+    start = {"episode_start": {"random_state": state}} if make is with_other_bits else {}
+    with pytest.warns(UserWarning, match=rf"c\.npz: .*could not be restored.*{reason}.*new episode"):
+        agent = resumed(rewritten(checkpoint, path, loop=start), env)
     assert agent.steps == 260
     assert env.adds_new_states
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import wanderlust as wl
 from wanderlust.core.errors import BadFile, InvalidEnvironment, InvalidSetting
 from wanderlust.environments.encoding import Encoding, StateEncoder
-from wanderlust.environments.spaces import DiscreteActions, discrete_actions, space_from_plain, space_to_plain
+from wanderlust.environments.spaces import space_from_plain, space_to_plain
 
 pytestmark = pytest.mark.slow
 
@@ -51,7 +51,7 @@ def place_of(observation: Any) -> int:
 
 TASKS: dict[str, tuple[Any, dict[str, Any], int]] = {
     "FrozenLake": (lambda: gym.make("FrozenLake-v1", map_name="8x8", is_slippery=False), {}, 1500),
-    "DoorKey": (lambda: gym.make("MiniGrid-DoorKey-6x6-v0"), {"key": "hash", "reset_seed": 0}, 6000),
+    "DoorKey": (lambda: gym.make("MiniGrid-DoorKey-5x5-v0"), {"key": "hash", "reset_seed": 0}, 1500),
     "MountainCar": (lambda: gym.make("MountainCar-v0"), {"bins": 12}, 1000),
     "Dict": (make_env, {}, 300),
     "info": (make_env, {"key": "info:place"}, 300),
@@ -131,10 +131,18 @@ def test_any_environment_of_that_kind_is_evaluated(lake: wl.Agent, tmp_path: Pat
 
 
 def test_another_environment_is_an_error_that_says_what_differs(lake: wl.Agent) -> None:
-    with pytest.raises(InvalidEnvironment, match=r"observation space Discrete\(16\).*Discrete\(48\)"):
-        wl.evaluate(lake, "CliffWalking-v1")
-    with pytest.raises(InvalidEnvironment, match="encoded by the observation, not by the content of"):
-        wl.evaluate(lake, wl.tabular(frozen_lake(), key="hash"))
+    prison = wl.train("prison", "vv-ucb", seed=1, budget=100).agent
+    assert len(wl.evaluate(prison, "prison", episodes=2)) == 2
+    cases: list[tuple[wl.Agent, Any, str]] = [
+        (lake, "CliffWalking-v1", r"observation space Discrete\(16\).*Discrete\(48\)"),
+        (lake, wl.tabular(frozen_lake(), key="hash"), "encoded by the observation, not by the content of"),
+        (prison, "FrozenLake-v1", "the agent has 25 states, but FrozenLake-v1 has 16"),
+        (prison, "deep-sea", "the agent has 4 actions, but wanderlust/DeepSea-v0 has 2"),
+        (prison, wl.make_world("prison"), "got World"),
+    ]
+    for agent, env, words in cases:
+        with pytest.raises(InvalidEnvironment, match=words):
+            wl.evaluate(agent, env)
 
 
 class Mirrored(gym.ActionWrapper[Any, Any, Any]):
@@ -147,7 +155,7 @@ class Mirrored(gym.ActionWrapper[Any, Any, Any]):
 def test_an_environment_with_wrappers_is_not_evaluated_without_them(tmp_path: Path) -> None:
     wl.learn(Mirrored(frozen_lake()), "vv-ucb", steps=600, seed=0, quiet=True).save(tmp_path / "agent.npz")
     loaded = wl.Agent.load(tmp_path / "agent.npz")
-    with pytest.raises(InvalidEnvironment, match=r"FrozenLake-v1, had wrappers.*\(Mirrored\); give the environment"):
+    with pytest.raises(InvalidEnvironment, match=r"FrozenLake-v1, had wrappers \(Mirrored\)"):
         wl.evaluate(loaded)
     assert wl.evaluate(loaded, Mirrored(frozen_lake())).tolist() == [1.0] * 10
     recorded = gym.wrappers.RecordEpisodeStatistics(frozen_lake())
@@ -164,17 +172,6 @@ def test_a_time_limit_other_than_the_registered_one_is_saved(tmp_path: Path) -> 
     loaded.environment = {**(loaded.environment or {}), "max_episode_steps": "7"}
     with pytest.raises(InvalidSetting, match="max_episode_steps of the file must be a whole number"):
         wl.evaluate(loaded)
-
-
-def test_the_agent_of_a_record_needs_an_environment_of_its_size() -> None:
-    agent = wl.train("prison", "vv-ucb", seed=1, budget=100).agent
-    assert len(wl.evaluate(agent, "prison", episodes=2)) == 2
-    with pytest.raises(InvalidEnvironment, match="the agent has 25 states, but FrozenLake-v1 has 16"):
-        wl.evaluate(agent, "FrozenLake-v1")
-    with pytest.raises(InvalidEnvironment, match="the agent has 4 actions, but wanderlust/DeepSea-v0 has 2"):
-        wl.evaluate(agent, "deep-sea")
-    with pytest.raises(InvalidEnvironment, match="got World; "):
-        wl.evaluate(agent, wl.make_world("prison"))  # type: ignore[arg-type]
 
 
 def test_what_the_state_key_needs_is_asked_for(tmp_path: Path) -> None:
@@ -231,23 +228,6 @@ def test_spaces_and_keys_survive_plain_data(space: gym.Space[Any], seed: int) ->
     for _ in range(5):
         observation = space.sample()
         assert encoder.key(observation) == copy.key(observation)
-
-
-@pytest.mark.parametrize(
-    ("space", "bins"),
-    [
-        (spaces.Discrete(4, start=2), None),
-        (spaces.MultiDiscrete([2, 3]), None),
-        (spaces.MultiBinary(3), None),
-        (spaces.Box(-1.0, 1.0, (2,), np.float32), (3, 1)),
-    ],
-)
-def test_actions_survive_plain_data(space: gym.Space[Any], bins: Any) -> None:
-    actions = discrete_actions(space, bins)
-    copy = DiscreteActions.from_plain(json.loads(json.dumps(actions.to_plain())))
-    for index in range(actions.n):
-        assert space.contains(actions.decode(index))
-        assert np.array_equal(actions.decode(index), copy.decode(index))
 
 
 @pytest.mark.parametrize(

@@ -315,8 +315,6 @@ VALID = {
 """Parameter that has no default -> a valid value."""
 MORE = {
     "Agent": SIZES,
-    "Agent.connect": lambda: {"learner": new_agent().learner, "state_index": np.zeros(5, np.int32)},
-    "Agent.restore": lambda: {"learner": new_agent().learner, "state_index": np.zeros(5, np.int32), "n_further": 0},
     "Explorer": SIZES,
     "Run": RUN,
     "Run.of_model": {"world": "FrozenLake-v1", "explorer": "random"},

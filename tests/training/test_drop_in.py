@@ -1,7 +1,6 @@
 """`wl.Explorer` beside a Q of the user: observations instead of states, batches, bounds on time and memory, files."""
 
 import itertools
-import warnings
 
 import numpy as np
 import pytest
@@ -32,20 +31,16 @@ def transitions(steps, *, n_states=N_STATES, seed=0):
 
 
 def drive(explorer, steps, observation_of=image, *, batch=False, walk=None):
-    """Return the actions of an explorer in the walk."""
+    """Return the actions of an explorer in the walk; with `batch` as one of several environments."""
     walk = walk or transitions(10**9)
     actions = []
-    many = (lambda value: np.array([value])) if batch else (lambda value: value)
+    given = (lambda *values: [np.array([value]) for value in values]) if batch else (lambda *values: values)
     for _ in range(steps):
         state, q = next(walk)
         observation = observation_of(state)
-        action = explorer.act(many(observation), many(q))
-        following, reward, goal = walk.send(int(action[0]) if batch else action)
-        explorer.observe(
-            many(observation), many(action[0] if batch else action), many(observation_of(following)), many(goal),
-            many(False), many(reward),
-        )  # fmt: skip
-        actions.append(int(action[0]) if batch else action)
+        actions.append(int(np.squeeze(explorer.act(*given(observation, q)))))
+        following, reward, goal = walk.send(actions[-1])
+        explorer.observe(*given(observation, actions[-1], observation_of(following), goal, False, reward))
     return actions
 
 
@@ -59,14 +54,14 @@ def steps_to_the_goal(explorer, noise, depth=10, steps=600):
     right, q = rng.integers(2, size=(depth, depth)), noise * rng.normal(size=(depth, depth, 2))
     row = column = 0
     for step in range(1, steps + 1):
-        action = explorer.act(row * depth + column, q[row, column])
-        moved = min(column + 1, depth - 1) if action == right[row, column] else max(column - 1, 0)
-        is_last = row == depth - 1
-        if is_last and column == depth - 1 and action == right[row, column]:
+        state = row * depth + column
+        action = explorer.act(state, q[row, column])
+        is_last, goes_right = row == depth - 1, action == right[row, column]
+        if is_last and column == depth - 1 and goes_right:
             return step
-        following = 0 if is_last else (row + 1) * depth + moved
-        explorer.observe(row * depth + column, action, following, is_last)
-        row, column = (0, 0) if is_last else (row + 1, moved)
+        column = 0 if is_last else min(column + 1, depth - 1) if goes_right else max(column - 1, 0)
+        row = 0 if is_last else row + 1
+        explorer.observe(state, action, row * depth + column, is_last)
     return np.inf
 
 
@@ -89,25 +84,6 @@ def test_q_decides_after_many_visits(name):
     assert np.mean(np.array(actions[-500:]) == 0) < 0.05
 
 
-def test_novelty_per_episode():
-    """0 leads to 1, 1 back to 0 or to 2, 2 back to 2; the episode ends after four steps. Only new states give 1."""
-    explorer = wl.Explorer(
-        "vv-plan", n_actions=2, n_states=3, reward_range=(0, 1), novelty="episode", gamma_w=0.0, kappa=1.0
-    )
-    following = {(0, 0): 1, (0, 1): 1, (1, 0): 0, (1, 1): 2, (2, 0): 2, (2, 1): 2}
-    rng = np.random.default_rng(0)
-    for _ in range(200):
-        state = 0
-        for step in range(4):
-            action = int(rng.integers(2))
-            explorer.observe(state, action, following[state, action], terminated=False, truncated=step == 3)
-            state = following[state, action]
-    w = explorer._agent.tables["own"][0]
-    np.testing.assert_array_equal(w[[1, 2, 2], [0, 0, 1]], 0.0)
-    assert 0.0 < w[0, 0] < 1.0  # It leads to 1, which is not new at the second visit.
-    assert w[1, 1] == 1.0  # Nothing leads back from 2.
-
-
 @pytest.mark.parametrize("name", ["vv-ucb", "vv-count", "ucb1", "epsilon-greedy"])
 def test_observations_are_states(name):
     of_states = wl.Explorer(name, n_actions=N_ACTIONS, seed=1)
@@ -121,8 +97,7 @@ def test_observations_are_states(name):
 def test_several_environments_share_the_counts():
     space = Dict(a=Discrete(9), b=IMAGES)
     explorer = wl.Explorer("vv-ucb", observation_space=space, n_actions=N_ACTIONS, key="hash")
-    states = np.array([1, 2, 1])
-    observations = {"a": states, "b": np.stack([image(state) for state in states])}
+    observations = {"a": np.array([1, 2, 1]), "b": np.stack([image(state) for state in (1, 2, 1)])}
     actions = explorer.act(observations, np.zeros((3, N_ACTIONS)))
     assert actions.shape == (3,)
     explorer.observe(observations, actions, observations, np.array([False] * 3), reward=np.zeros(3))
@@ -135,13 +110,11 @@ def test_the_scale_follows_the_observed_rewards():
     explorer, given = of_images(), of_images(reward_range=(0, 1))
     drive(explorer, 400)
     drive(given, 400)
-    assert explorer.reward_range == given.reward_range == (0.0, 1.0)
-    q = np.zeros(N_ACTIONS)
-    assert str(explorer.explain(image(3), q)) == str(given.explain(image(3), q))
-    before = explorer.explain(image(3), q)
+    before, same = (each.explain(image(3), np.zeros(N_ACTIONS)) for each in (explorer, given))
+    assert (explorer.reward_range, before) == ((0.0, 1.0), same)
     explorer.observe(image(0), 0, image(1), False, reward=50.0)
     assert explorer.reward_range == (0.0, 50.0)
-    assert str(explorer.explain(image(3), q)) != str(before)
+    assert explorer.explain(image(3), np.zeros(N_ACTIONS)) != before
 
 
 @pytest.mark.parametrize("changes", [{}, {"max_states": 20}, {"sweep_pairs": 12}, {"greedy_episodes": 0.5}])
@@ -150,12 +123,7 @@ def test_a_loaded_explorer_continues_exactly(changes, tmp_path):
     drive(explorer, 300, walk=walk)
     explorer.save(tmp_path / "w.npz")
     loaded = wl.Explorer.load(tmp_path / "w.npz")
-    rest = [(state, state % N_ACTIONS, (7 * state + 1) % N_STATES) for state in range(N_STATES)] * 3
-    for state, action, following in rest:
-        chosen = [each.act(image(state), np.zeros(N_ACTIONS)) for each in (explorer, loaded)]
-        assert chosen[0] == chosen[1]
-        for each in (explorer, loaded):
-            each.observe(image(state), action, image(following), state == 5, reward=float(state == 5))
+    assert drive(explorer, 100) == drive(loaded, 100)
     np.testing.assert_array_equal(explorer.values(image(4)), loaded.values(image(4)))
     wl.Agent("ucb1", n_actions=2, reward_range=(0, 1)).save(tmp_path / "agent.npz")
     with pytest.raises(BadFile, match=r"Agent\.load"):
@@ -180,13 +148,12 @@ def test_states_that_were_not_visited_lately_are_forgotten(tmp_path):
 
 def test_a_sweep_in_blocks():
     """With blocks of two states, each step updates the pairs of two states; the TD rule is that of all sweeps."""
-    explorer = wl.Explorer("vv-count", n_actions=2, n_states=9, reward_range=(0, 1), sweep_pairs=4, gamma_w=0.5)
-    everything = wl.Explorer("vv-count", n_actions=2, n_states=9, reward_range=(0, 1), sweep_pairs=400, gamma_w=0.5)
-    plain = wl.Explorer("vv-count", n_actions=2, n_states=9, reward_range=(0, 1), gamma_w=0.5)
+    task = {"n_actions": 2, "n_states": 9, "reward_range": (0, 1), "gamma_w": 0.5}
+    explorer, everything, plain = (
+        wl.Explorer("vv-count", sweep_pairs=sweep_pairs, **task) for sweep_pairs in (4, 400, None)
+    )
     w, visits, following = np.zeros((10, 2)), np.zeros((10, 2), int), {}
-    rng = np.random.default_rng(0)
-    index = {0: 1}
-    state = 0
+    rng, index, state = np.random.default_rng(0), {0: 1}, 0
     for step in range(200):
         action = int(rng.integers(2))
         next_state = (state * 2 + action + 1) % 9
@@ -219,6 +186,7 @@ def test_greedy_episodes_begin_with_the_first_reward():
             explorer.observe(0, chosen[-1], 1, True, reward=0.0)
         return np.mean(chosen)
 
+    explorer.observe(0, 0, 1, True)  # Without a reward.
     assert 0.3 < share_of_second_action() < 0.9
     explorer.observe(0, 1, 1, True, reward=1.0)
     assert share_of_second_action() > 0.9
@@ -256,6 +224,16 @@ def test_greedy_episodes_repeat_the_best_one_while_its_states_come_again(tmp_pat
     assert [0] * 6 in [episode(explorer, start=3) for _ in range(10)]
 
 
+def test_masks():
+    explorer = wl.Explorer("vv-ucb", n_actions=3, reward_range=(0, 1))
+    masks = np.array([[True, False, True], [True, False, True]])
+    for _ in range(30):
+        actions = explorer.act([0, 0], np.array([[0.0, -np.inf, 9.0]] * 2), mask=masks)
+        actions[1] = explorer.act(0, [0.0, -np.inf, 9.0], mask=masks[1].tolist())
+        explorer.observe([0, 0], actions, [0, 0], [False, False])
+    assert explorer.visits[0, 1] == 0 < explorer.visits[0, 0]
+
+
 def test_small_costs_alone_do_not_make_exploration_small():
     """Before a positive reward r_max is at least 1: a network's outputs are noise that is larger than such costs."""
     explorer = wl.Explorer("vv-ucb", n_actions=2)
@@ -265,23 +243,22 @@ def test_small_costs_alone_do_not_make_exploration_small():
         assert explorer.reward_range == expected
 
 
-def walk(explorer, points):
-    for here, there in itertools.pairwise(points):
-        explorer.observe(here, 0, there, False)
-
-
 def test_a_warning_if_states_never_repeat():
-    explorer = wl.Explorer("vv-ucb", observation_space=Box(0, 1, (2,)), n_actions=2, key="hash")
-    coarse = wl.Explorer("vv-ucb", observation_space=Box(0, 1, (2,)), n_actions=2, key=wl.keys.rounded(0.25))
-    points = np.random.default_rng(0).random((2001, 2))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        walk(coarse, points)
+    explorer, coarse = (
+        wl.Explorer("vv-ucb", observation_space=Box(0, 1, (2,)), n_actions=2, key=key)
+        for key in ("hash", wl.keys.rounded(0.25))
+    )
+
+    def walk():
+        for here, there in itertools.pairwise(np.random.default_rng(0).random((2001, 2))):
+            coarse.observe(here, 0, there, False)
+            explorer.observe(here, 0, there, False)
+
     with pytest.warns(RuntimeWarning, match=r"wl\.keys\.rounded") as caught:
-        walk(explorer, points)
-    assert len(caught) == 1
-    assert explorer.repeat_rate == 0.0
-    assert coarse.n_states == 25
+        walk()
+    assert len(caught) == 1, "of one of them, once"
+    assert (explorer.repeat_rate, coarse.n_states) == (0.0, 25)
+    assert coarse.repeat_rate > 0.9
 
 
 @pytest.mark.parametrize(
@@ -312,10 +289,8 @@ def test_keys(key, same, other, tmp_path):
     [
         (lambda: wl.Explorer("vv-ucb", n_actions=2, key="hash"), "observation_space"),
         (lambda: of_images(replay="window"), "sweep_pairs"),
-        (lambda: of_images(greedy_episodes=2), "greedy_episodes"),
         (lambda: wl.Explorer("vv-ucb", observation_space=IMAGES, n_actions=2, key="info:x"), "info"),
         (lambda: wl.Explorer("vv-ucb", observation_space=IMAGES, n_actions=2, key=lambda o, info: 0), "needs info"),
-        (lambda: of_images().act(image(0), np.zeros((2, 3, N_ACTIONS))), "q must be 3"),
         (lambda: of_images().act([image(0)], np.zeros((2, N_ACTIONS))), "2 environments"),
         (lambda: wl.keys.downscale(0, 3), "height"),
         (lambda: wl.keys.downscale(30, 3)(np.zeros((5, 5))), "30 x 3"),

@@ -4,37 +4,17 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
+import corridor
 import wanderlust as wl
 from wanderlust.experiments.comparison import Threshold, steps_to_solve
 from wanderlust.experiments.run import Run
-from wanderlust.training.evaluation import ObservedDynamics
 
 
-class Corridor(gym.Env):
-    """Cells in a row; the last one terminates. `steps` counts the steps of all corridors."""
+class Corridor(corridor.Corridor):
+    """Six cells and costs, without a time limit of its own."""
 
-    steps = 0
-
-    def __init__(self, length=6, *, slip=0.0, starts=1, reward=-1.0, limit=None, noise=0.0):
-        self.observation_space, self.action_space = gym.spaces.Discrete(length), gym.spaces.Discrete(2)
-        self.length, self.slip, self.starts = length, slip, starts
-        self.reward, self.limit, self.noise = reward, limit, noise
-
-    def reset(self, *, seed=None, options=None):
-        super().reset(seed=seed)
-        self.cell, self.t = int(self.np_random.integers(self.starts)), 0
-        return self.cell, {}
-
-    def step(self, action):
-        Corridor.steps += 1
-        self.t += 1
-        if self.slip and self.np_random.random() < self.slip:
-            action = 1 - action
-        self.cell = max(self.cell + (1 if action else -1), 0)
-        over = self.cell == self.length - 1
-        reward = self.reward if not over else 1.0
-        reward += self.noise * self.np_random.random() if self.noise else 0.0
-        return self.cell, reward, over, not over and self.t == self.limit, {}
+    def __init__(self, length=6, *, step_reward=-1.0, limit=None, **options):
+        super().__init__(length, step_reward=step_reward, limit=limit, **options)
 
 
 class Plain(wl.Callback):
@@ -59,7 +39,7 @@ def limited(limit=60, **options):
     "make",
     [
         limited,
-        lambda: limited(reward=0.0),
+        lambda: limited(step_reward=0.0),
         lambda: limited(slip=0.2),
         lambda: limited(starts=3),
         lambda: limited(noise=0.5),
@@ -78,46 +58,48 @@ def test_returns_are_those_of_plain_evaluations(make):
 def test_evaluations_take_few_steps():
     steps = {}
     for name, callback in (("none", None), ("plain", Plain(20, 10)), ("cheap", wl.EvaluateEvery(20, episodes=10))):
-        Corridor.steps = 0
+        corridor.Corridor.total_steps = 0
         wl.learn(limited(), "ucb1", steps=600, seed=0, callbacks=[callback] if callback else [], quiet=True)
-        steps[name] = Corridor.steps
+        steps[name] = corridor.Corridor.total_steps
     assert steps["none"] == 600
     assert (steps["plain"] - 600) > 5 * (steps["cheap"] - 600)
 
 
+class Clock(gym.Wrapper):
+    """Its terminal reward depends on the time."""
+
+    def step(self, action):
+        state, _, terminated, truncated, info = self.env.step(action)
+        return state, 1.0 - 0.01 * self.unwrapped.t if terminated else 0.0, terminated, truncated, info
+
+
+@pytest.mark.parametrize(
+    ("make", "steps", "expected"),
+    [
+        (limited, 400, True),
+        (lambda: limited(slip=0.2), 400, False),
+        (lambda: limited(noise=0.1), 400, False),
+        (lambda: limited(starts=3), 400, False),
+        (limited, 10, False),
+        (lambda: Clock(limited(length=4)), 400, True),
+    ],
+    ids=["deterministic", "slips", "noisy rewards", "several starts", "few steps", "reward depends on time"],
+)
+def test_what_training_shows_of_an_environment(make, steps, expected):
+    assert outcomes_of(make(), steps).is_deterministic == expected
+
+
 def outcomes_of(env, steps=400):
-    class Watch(wl.Callback):
-        def __init__(self):
-            self.dynamics = ObservedDynamics()
-
-        def on_step(self, loop):
-            self.dynamics.record(loop)
-
-    watch = Watch()
-    wl.learn(env, "random", steps=steps, seed=0, callbacks=[watch], quiet=True)
-    return watch.dynamics
+    evaluation = wl.EvaluateEvery(10**6)
+    wl.learn(env, "random", steps=steps, seed=0, callbacks=[evaluation], quiet=True)
+    return evaluation.evaluator.dynamics
 
 
-def test_what_training_shows_of_an_environment():
-    assert outcomes_of(limited()).is_deterministic
-    assert not outcomes_of(limited(slip=0.2)).is_deterministic
-    assert not outcomes_of(limited(noise=0.1)).is_deterministic
-    several = outcomes_of(limited(starts=3))
-    assert (several.is_deterministic, several.starts) == (False, {0, 1, 2})
-    assert not outcomes_of(limited(), steps=10).is_deterministic
+def test_the_sets_and_ranges_that_training_shows():
+    assert outcomes_of(limited(starts=3)).starts == {0, 1, 2}
+    assert outcomes_of(Clock(limited(length=4))).stochastic_pairs
     truncated = outcomes_of(gym.wrappers.TimeLimit(Corridor(12, limit=9), 50))
     assert (truncated.shortest_truncation, truncated.return_range) == (9, (-9.0, -9.0))
-
-
-def test_a_terminal_reward_that_depends_on_the_time_is_not_random():
-    class Clock(gym.Wrapper):
-        def step(self, action):
-            state, _, terminated, truncated, info = self.env.step(action)
-            return state, 1.0 - 0.01 * self.unwrapped.t if terminated else 0.0, terminated, truncated, info
-
-    outcomes = outcomes_of(Clock(limited(length=4)))
-    assert outcomes.stochastic_pairs
-    assert outcomes.is_deterministic
 
 
 def test_steps_to_solve_are_finer_than_the_curves():
@@ -136,9 +118,3 @@ def test_steps_to_solve_are_finer_than_the_curves():
     assert solved % 50 == 0
     assert (np.diff(result.improvements, axis=0) > 0).all()
     assert steps_to_solve(result._replace(improvements=np.zeros(0)), Threshold(1.0, "")) == 500
-
-
-def test_too_many_episodes_are_an_error():
-    agent = wl.learn(limited(), "random", steps=10, quiet=True)
-    with pytest.raises(wl.WanderlustError, match="episodes must be a whole number from 1 to 1,000,000"):
-        wl.evaluate(agent, episodes=10**15)

@@ -12,22 +12,9 @@ import pytest
 import wanderlust as wl
 from conftest import CommandLine
 from wanderlust.core.errors import InvalidSetting, UnknownName
-from wanderlust.core.planning import optimal_episode_return
 from wanderlust.training.model_training import ModelTraining
 
 LAKE = {"is_slippery": False}
-
-
-def test_returns_are_the_exact_expected_returns_of_episodes() -> None:
-    """Compared with the mean of many episodes of the same greedy policy in the environment itself."""
-    world = wl.world_from_gym("FrozenLake-v1")
-    record = wl.train(world, "ucb1", steps=6_000, evaluate_every=6_000, undiscounted_returns=True)
-    assert record.returns_of == "episodes of the greedy policy"
-    returns = wl.evaluate(record.agent, "FrozenLake-v1", episodes=400)
-    assert abs(record.returns[-1] - returns.mean()) < 4 * returns.std() / 20
-    optimal = optimal_episode_return(world.mdp, 100)
-    assert optimal is not None
-    assert record.returns[-1] <= optimal
 
 
 def test_a_run_is_stored_under_a_key_of_the_model(tmp_path: Path) -> None:
@@ -44,20 +31,17 @@ def test_a_run_is_stored_under_a_key_of_the_model(tmp_path: Path) -> None:
     assert store.load(lake).run == wl.Run.from_json(lake.json) == lake
     with pytest.raises(InvalidSetting, match="is no longer the one of this run"):
         replace(lake, model="f" * 24).train()
-    with pytest.raises(InvalidSetting, match=r"create it with Run\.of_model"):
-        wl.Run(world="FrozenLake-v1", kind="model", explorer="ucb1")
-    with pytest.raises(InvalidSetting, match="model cannot be set with kind='world'"):
-        wl.Run(world="toy", explorer="ucb1", model="abc")
-    with pytest.raises(UnknownName, match="measure with kind='environment' 'values'"):
-        wl.Run(world="FrozenLake-v1", kind="environment", explorer="ucb1", measure="values")
-    with pytest.raises(UnknownName, match="measure with kind='model' 'exam'"):
-        replace(lake, measure="exam")
-
-
-def test_the_built_in_worlds_are_their_own_models() -> None:
-    assert wl.world_from_gym("prison").layout is not None
-    run = wl.Run.of_model("prison", explorer="vv-ucb", seed=3, settings={"steps": 300, "budget": 10_000})
-    np.testing.assert_array_equal(run.train().visits, wl.train("prison", "vv-ucb", seed=3, steps=300).visits)
+    for fields, error, words in (
+        ({"world": "FrozenLake-v1", "kind": "model"}, InvalidSetting, r"create it with Run\.of_model"),
+        ({"world": "toy", "model": "abc"}, InvalidSetting, "model cannot be set with kind='world'"),
+        (
+            {"world": "Taxi-v4", "kind": "environment", "measure": "values"},
+            UnknownName,
+            "measure with kind='environment'",
+        ),
+    ):
+        with pytest.raises(error, match=words):
+            wl.Run(explorer="ucb1", **fields)
 
 
 @pytest.mark.parametrize(
@@ -78,15 +62,16 @@ def test_a_deterministic_environment_gives_the_same_tables_as_its_steps(explorer
         np.testing.assert_array_equal(training.agent.tables[name], table)
 
 
-@pytest.mark.parametrize("explorer", ["vv-ucb", "thompson"])
-def test_a_run_on_a_model_is_the_run_in_its_world(explorer: str) -> None:
-    settings = {"steps": 1_000, "evaluate_every": 100}
-    run = wl.Run.of_model("FrozenLake-v1", explorer=explorer, seed=3, preset="as_written", settings=settings)
-    world = wl.world_from_gym("FrozenLake-v1")
-    record = wl.train(world, explorer, seed=3, budget=1_000, undiscounted_returns=True, **settings)
-    result = run.train()
-    for name in ("steps", "returns", "discovered", "visits", "first_visit"):
-        np.testing.assert_array_equal(getattr(result, name), getattr(record, name))
+@pytest.mark.parametrize(("name", "explorer"), [("FrozenLake-v1", "vv-ucb"), ("prison", "thompson")])
+def test_a_run_on_a_model_is_the_run_in_its_world(name: str, explorer: str) -> None:
+    settings = {"steps": 1_000, "evaluate_every": 100, "budget": 1_000}
+    result = wl.Run.of_model(name, explorer=explorer, seed=3, preset="as_written", settings=settings).train()
+    world = wl.world_from_gym(name)
+    assert world.layout is not None
+    record = wl.train(world, explorer, seed=3, undiscounted_returns=True, **settings)
+    assert record.returns_of == "episodes of the greedy policy"
+    for field in ("steps", "returns", "discovered", "visits", "first_visit"):
+        np.testing.assert_array_equal(getattr(result, field), getattr(record, field))
 
 
 def test_the_version_of_the_adaptive_preset_is_part_of_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,19 +117,16 @@ def test_compare(run_cli: CommandLine, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("compare", "MountainCar-v0", "--exact"), "MountainCar-v0 has no model: env.unwrapped.P must be"),
         (("train", "MountainCar-v0", "--exact"), "MountainCar-v0 has no model"),
         (("compare", "CliffWalking-v1", "--exact", "--preset", "adapted"), "Did you mean 'adaptive'?"),
         (
-            ("compare", "Taxi-v4", "--exact", "--explorers", "vv-ucb", "--set", "remove_time_penalty=true"),
-            "remove_time_penalty works in training by steps only",
+            ("train", "Taxi-v4", "--exact", "--set", "remove_time_penalty=true"),
+            "remove_time_penalty works in training by",
         ),
         (("compare", "MountainCar-v0", "--exact", "--bins", "8"), "leave --bins out"),
-        (("train", "Taxi-v4", "--exact", "--resume", "a.npz"), "no such file"),
         (("train", "Taxi-v4", "--exact", "--log", "a.csv"), "--log is not possible with --exact"),
         (("train", "Taxi-v4", "--exact", "--set", "reward_range=[0,1]"), "reward_range cannot be set with --exact"),
         (("compare", "Taxi-v4", "--exact", "--env-version", "2"), "--env-version is not used with --exact"),
-        (("compare", "Taxi-v4", "--exact", "--set", "discount=2"), "discount must be in"),
     ],
 )
 def test_errors(words: tuple[str, ...], message: str, run_cli: CommandLine, tmp_path: Path) -> None:

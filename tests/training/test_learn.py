@@ -12,6 +12,8 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import wanderlust as wl
+from corridor import Corridor
+from wanderlust.agents.loop import action_dtype
 from wanderlust.core.errors import (
     BadFile,
     EnvironmentFailed,
@@ -24,43 +26,6 @@ from wanderlust.core.errors import (
 from wanderlust.core.mdp import TabularMDP
 from wanderlust.core.repeats import RepeatRate, repeat_rates
 from wanderlust.training import memory
-
-
-class Corridor(gym.Env):
-    """Eleven cells; the right end gives a reward of `goal_reward` and terminates. Errors can be injected."""
-
-    observation_space, action_space = spaces.Discrete(11), spaces.Discrete(2)
-
-    def __init__(self, goal_reward=1.0, step_reward=0.0, slip=0.0, **failures):
-        self.goal_reward, self.step_reward, self.slip = goal_reward, step_reward, slip
-        self.fail_at, self.outside_at, self.fail_at_reset = map(
-            failures.get, ("fail_at", "outside_at", "fail_at_reset")
-        )
-        self.reward_at, self.flag_at = (failures.get(name, {}) for name in ("reward_at", "flag_at"))
-        self.count = self.resets = 0
-
-    def reset(self, *, seed=None, options=None):
-        super().reset(seed=seed)
-        self.resets += 1
-        self.np_random.random()
-        if self.resets == self.fail_at_reset:
-            raise RuntimeError("cannot reset")
-        self.cell, self.length = 0, 0
-        return 0, {}
-
-    def step(self, action):
-        self.count += 1
-        self.length += 1
-        if self.count == self.fail_at:
-            raise RuntimeError("motor overheated")
-        if self.np_random.random() < self.slip:
-            action = 1 - action
-        self.cell = min(max(self.cell + (1 if action == 1 else -1), 0), 10)
-        terminated = self.cell == 10
-        reward = self.reward_at.get(self.count, self.goal_reward if terminated else self.step_reward)
-        observation = 99 if self.count == self.outside_at else self.cell
-        truncated = not terminated and self.length == 40
-        return observation, reward, self.flag_at.get(self.count, terminated), truncated, {}
 
 
 def identical(one, other):
@@ -92,21 +57,21 @@ def test_one_environment_of_a_vector_is_that_environment(explorer):
 
 def test_several_environments_have_their_own_episodes():
     """All transitions are possible ones, and the explorer's head of an episode stays with its environment."""
-    lengths, seen = [], []
+    lengths, heads = [], []
 
     class Recorder(wl.Callback):
         def on_step(self, loop):
-            seen.append((loop.state, loop.next_state, loop.terminated, int(loop.agent.learner.notes[0])))
+            assert abs(loop.state - loop.next_state) <= 1
+            assert (loop.next_state == 10) == loop.terminated
+            heads.append(int(loop.agent.learner.notes[0]))
 
         def on_episode_end(self, loop):
             lengths.append(loop.episode_steps)
 
     agent = wl.learn(side_by_side(3), "bootstrapped", steps=900, seed=0, callbacks=[Recorder()], quiet=True)
     assert agent.steps == agent.visits.sum() == 900
-    assert all(abs(state - following) <= 1 for state, following, _, _ in seen)
-    assert {following for _, following, terminated, _ in seen if terminated} == {10}
     assert all(10 <= length <= 40 for length in lengths)
-    assert all(len({seen[i][3] for i in range(lane, 27, 3)}) == 1 for lane in range(3))
+    assert all(len(set(heads[lane:27:3])) == 1 for lane in range(3))
     assert sum(lengths) <= 900 < sum(lengths) + 3 * 40
 
 
@@ -136,20 +101,8 @@ def test_learns_the_optimal_policy(tmp_path):
     assert agent.explorer == "vv-ucb"
     assert agent.steps == agent.settings.budget == 600
     assert wl.evaluate(agent, episodes=2).tolist() == [1.0, 1.0]
-    env = agent.env
-    assert [agent.greedy_action(env.state_of(cell)) for cell in range(10)] == [1] * 10
-    assert env.key_of(0) == 0
-    assert np.array_equal(agent.tables["target"], wl.Agent.load(tmp_path / "a.npz").tables["target"])
+    assert [agent.greedy_action(cell) for cell in range(10)] == [1] * 10
     assert learned("FrozenLake-v1", steps=50).settings.horizon == 100, "an environment by its name"
-
-
-def test_truncation_is_not_termination():
-    """The value of a state in which episodes are truncated includes the value of the next state."""
-    env = gym.wrappers.TimeLimit(Corridor(), 12)
-    agent = wl.learn(env, "vv-ucb", steps=2000, quiet=True)
-    values = [agent.action_values(agent.env.state_of(cell)).max() for cell in range(10)]
-    assert values == pytest.approx([0.99 ** (9 - cell) for cell in range(10)], rel=1e-3)
-    assert agent.env.horizon == agent.settings.horizon == 12
 
 
 # --- The reward range -----------------------------------------------------------------------------------
@@ -160,12 +113,12 @@ def test_truncation_is_not_termination():
     [(5.0, 0.0, (0, 5)), (1.0, -1.0, (-1, 1)), (-1.0, -1.0, (-1, -1)), (0, 0, (0, 0))],
 )
 def test_reward_range_is_estimated(goal_reward, step_reward, expected, capsys):
-    agent = wl.learn(Corridor(goal_reward, step_reward), "vv-ucb", steps=400)
+    agent = wl.learn(Corridor(goal_reward=goal_reward, step_reward=step_reward), "vv-ucb", steps=400)
     assert agent.reward_range == expected
     notice = capsys.readouterr().err.splitlines()[-1]
     low, high = expected
     assert (f"all rewards were {low:g}" if low == high else f"from {low:g} to {high:g}") in notice
-    given = wl.learn(Corridor(goal_reward, step_reward), "ucb1", steps=50, reward_range=(-1, 7))
+    given = wl.learn(Corridor(goal_reward=goal_reward, step_reward=step_reward), "ucb1", steps=50, reward_range=(-1, 7))
     assert given.reward_range == (-1, 7)
     assert "observed" not in capsys.readouterr().err
 
@@ -174,11 +127,9 @@ def test_reward_range_is_estimated(goal_reward, step_reward, expected, capsys):
     ("explorer", "options"),
     [
         ("vv-ucb", {}),
-        ("vv-ucb", {"kappa": 3.0}),
         ("vv-count", {"kappa": 3.0}),
-        ("ucb1", {}),
-        ("vv-ucb", {"kappa": 3.0, "settings": wl.Settings(initial="optimistic")}),
-        ("bootstrapped", {"settings": wl.Settings(initial="optimistic"), "batch": 8}),
+        ("vv-ucb", {"kappa": 3.0, "initial": "optimistic"}),
+        ("bootstrapped", {"initial": "optimistic", "batch": 8}),
     ],
 )
 def test_adapting_the_reward_range_before_the_first_step_equals_giving_it(explorer, options):
@@ -250,32 +201,14 @@ def test_resuming_is_identical_to_not_stopping(name, tmp_path):
         ]
 
 
-class OtherGenerator(Corridor):
-    """Its randomness does not come from `np_random`."""
-
-    _random = np.random.default_rng(0)
-
-    def step(self, action):
-        return super().step(int(self._random.integers(2)))
-
-
-def test_environment_with_another_random_generator_resumes_with_a_new_episode(tmp_path):
-    wl.learn(OtherGenerator(), steps=215, save=tmp_path / "a.npz", quiet=True)
-    with pytest.warns(UserWarning, match="could not be restored"):
-        agent = wl.learn(OtherGenerator(), resume=tmp_path / "a.npz", steps=300, quiet=True)
-    assert agent.steps == 300
-
-
-@pytest.mark.parametrize(("source", "explorer"), [("agent", "vv-ucb"), ("saved again", "bootstrapped")])
-def test_agents_and_their_files_continue_training(source, explorer, tmp_path):
-    path = tmp_path / "a.npz"
-    first = wl.learn(Corridor(slip=0.2), explorer, steps=115, budget=300, quiet=True)
-    first.save(path)
-    loaded = wl.Agent.load(path)
-    loaded.save(tmp_path / "again.npz")
-    sources = {"agent": first, "saved again": tmp_path / "again.npz"}
-    resumed = wl.learn(Corridor(slip=0.2), resume=sources[source], steps=300, quiet=True)
-    assert identical(resumed, wl.learn(Corridor(slip=0.2), explorer, steps=300, quiet=True))
+@pytest.mark.parametrize("explorer", ["vv-ucb", "bootstrapped"])
+def test_agents_and_their_files_continue_training(explorer, tmp_path):
+    first = learned(Corridor(slip=0.2), explorer, steps=115, budget=300)
+    first.save(tmp_path / "a.npz")
+    wl.Agent.load(tmp_path / "a.npz").save(tmp_path / "again.npz")
+    whole = learned(Corridor(slip=0.2), explorer, steps=300)
+    for source in (first, tmp_path / "again.npz"):
+        assert identical(learned(Corridor(slip=0.2), resume=source, steps=300), whole)
     assert first.steps == len(first.history.steps) == 115, "it is not changed"
 
 
@@ -326,27 +259,15 @@ def test_only_valid_actions_are_taken(convention, explorer, tmp_path):
     assert [agent.predict(7, mask=[1, 0]), agent.predict(4, mask=[0, 1], explore=True)] == [0, 1]
 
 
-@pytest.mark.parametrize(
-    ("env", "words"),
-    [
+def test_masks_are_checked():
+    for env, words in (
         (Corridor(), "Corridor has neither"),
         (Masked(mask=[0, 0]), "at least one is true"),
         (Masked(mask=[1, 1, 1]), "2 booleans"),
         (Masked(mask=[0.5, 1]), "zeros and ones"),
-    ],
-)
-def test_masks_are_checked(env, words):
-    with pytest.raises(wl.WanderlustError, match=words):
-        wl.learn(env, steps=20, action_masks=True, quiet=True)
-
-
-def test_the_drop_in_explorer_takes_masks():
-    explorer = wl.Explorer("vv-ucb", n_actions=3, reward_range=(0, 1))
-    for _ in range(30):
-        action = explorer.act(0, [0.0, -np.inf, 9.0], mask=[True, False, True])
-        explorer.observe(0, action, 0, terminated=False)
-    assert explorer.visits[0, 1] == 0
-    assert explorer.visits[0].min() == 0 < explorer.visits[0, 0]
+    ):
+        with pytest.raises(wl.WanderlustError, match=words):
+            learned(env, action_masks=True)
 
 
 def test_resuming_needs_the_same_environment(tmp_path):
@@ -360,19 +281,23 @@ def test_resuming_needs_the_same_environment(tmp_path):
     ]:
         with pytest.raises(BadFile, match=words):
             wl.learn(env, resume=path, steps=40)
-    agent = wl.Agent("ucb1", n_actions=4, reward_range=(0, 1))
-    agent.save(tmp_path / "agent.npz")
-    with pytest.raises(BadFile, match="its number of states is not known"):
-        wl.learn("CliffWalking-v1", resume=tmp_path / "agent.npz", steps=40)
-    with pytest.raises(BadFile, match="no such file"):
-        wl.learn("CliffWalking-v1", resume=tmp_path / "nothing.npz", steps=40)
+    wl.Agent("ucb1", n_actions=4, reward_range=(0, 1)).save(tmp_path / "agent.npz")
+    for name, words in (("agent", "its number of states is not known"), ("nothing", "no such file")):
+        with pytest.raises(BadFile, match=words):
+            wl.learn("CliffWalking-v1", resume=tmp_path / f"{name}.npz", steps=40)
 
 
-@pytest.mark.parametrize("given", [{"explorer": "ucb1"}, {"seed": 1}, {"discount": 0.9}, {"reward_range": (0, 1)}])
-def test_settings_of_the_checkpoint_cannot_be_changed(given, tmp_path):
-    wl.learn(Corridor(), steps=20, save=tmp_path / "a.npz", quiet=True)
-    with pytest.raises(InvalidSetting, match="remove"):
-        wl.learn(Corridor(), resume=tmp_path / "a.npz", steps=40, **given)
+def test_settings_of_the_checkpoint_cannot_be_changed(tmp_path):
+    learned(steps=20, save=tmp_path / "a.npz")
+    for given in (
+        {"explorer": "ucb1"},
+        {"seed": 1},
+        {"discount": 0.9},
+        {"reward_range": (0, 1)},
+        {"preset": "adaptive"},
+    ):
+        with pytest.raises(InvalidSetting, match="remove"):
+            learned(resume=tmp_path / "a.npz", steps=40, **given)
 
 
 def test_history_is_bounded_and_continues_after_a_resume(tmp_path):
@@ -397,9 +322,7 @@ def test_history_is_bounded_and_continues_after_a_resume(tmp_path):
         ({"fail_at": 30}, EnvironmentFailed, "Corridor failed in step .*RuntimeError: motor overheated"),
         ({"reward_at": {30: np.nan}}, InvalidReward, "reward nan"),
         ({"reward_at": {30: "1.5"}}, InvalidReward, "reward '1.5'"),
-        ({"reward_at": {30: None}}, InvalidReward, "reward None"),
-        ({"reward_at": {30: 1e308}}, InvalidReward, r"reward 1e\+308 .* from -1e\+100 to 1e\+100"),
-        ({"reward_at": {30: 10**400}}, InvalidReward, "reward 1000"),
+        ({"reward_at": {30: 10**400}}, InvalidReward, r"reward 1000.* from -1e\+100 to 1e\+100"),
         ({"reward_at": {30: np.zeros(2)}}, InvalidReward, r"reward array\(\[0., 0.\]\)"),
         ({"flag_at": {30: None}}, InvalidSetting, "terminated must be True or False, got None"),
         ({"outside_at": 30}, InvalidObservation, "observation 99"),
@@ -408,13 +331,12 @@ def test_history_is_bounded_and_continues_after_a_resume(tmp_path):
 def test_training_so_far_is_saved_when_an_environment_fails(injected, kind, message, tmp_path):
     explorer = "bootstrapped" if kind is EnvironmentFailed else "vv-ucb"
     with pytest.raises(kind, match=message) as caught:
-        wl.learn(Corridor(slip=0.2, **injected), explorer, steps=100, save=tmp_path / "a.npz", quiet=True)
-    assert caught.value.agent.steps == 29
+        learned(Corridor(slip=0.2, **injected), explorer, save=tmp_path / "a.npz")
+    assert caught.value.agent.steps == wl.Agent.load(tmp_path / "a.npz").steps == 29
     assert isinstance(caught.value.__cause__, RuntimeError) == (kind is EnvironmentFailed)
     assert "in step" in str(caught.value)
     assert "`agent`" in caught.value.__notes__[0]
-    assert wl.Agent.load(tmp_path / "a.npz").steps == 29
-    repaired = wl.learn(Corridor(slip=0.2), resume=tmp_path / "a.npz", steps=100, quiet=True)
+    repaired = learned(Corridor(slip=0.2), resume=tmp_path / "a.npz")
     assert repaired.steps == 100
     assert identical(repaired, learned(Corridor(slip=0.2), explorer))
 
@@ -454,20 +376,19 @@ class Counting(gym.Env):
 
 
 @pytest.mark.parametrize(
-    ("env", "options", "problems"),
+    ("env", "options", "words"),
     [
-        ("FrozenLake-v1", {}, []),
-        (Counting(), {"key": "hash"}, ["States seldom repeat"]),
-        ("MountainCar-v0", {}, ["not discrete"]),
-        (Corridor(), {"key": lambda cell: cell // 4}, ["states are aliased"]),
+        ("FrozenLake-v1", {}, ""),
+        (Counting(), {"key": "hash"}, "States seldom repeat"),
+        ("MountainCar-v0", {}, "not discrete"),
+        (Corridor(), {"key": lambda cell: cell // 4}, "states are aliased"),
     ],
     ids=["works", "too fine", "continuous", "too coarse"],
 )
-def test_check_env(env, options, problems):
+def test_check_env(env, options, words):
     found = wl.check_env(env, steps=4_000, **options)
-    assert len(found.problems) == len(problems)
-    assert all(words in problem for words, problem in zip(problems, found.problems, strict=True))
-    assert ("can work" in str(found)) is found.works is (not problems)
+    assert ("can work" in str(found)) is found.works is (not found.problems) is (not words)
+    assert all(words in problem for problem in found.problems)
 
 
 @pytest.fixture
@@ -487,24 +408,23 @@ def test_states_that_seldom_repeat_are_reported_once(n_states, n_warnings, left,
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         count_states(n_states, steps=4000)
-    assert len([each for each in caught if "0 % of the latest 1,000 steps" in str(each.message)]) == n_warnings
+    assert len([each for each in caught if "0% of the latest 1,000 steps" in str(each.message)]) == n_warnings
 
 
 def test_the_share_of_steps_in_states_visited_before():
-    """Of windows that overlap the beginning, of parts of a run, and in the order of any calls."""
-    first_visit = np.array([0, 1, 2, 5, -1])
+    """Of parts of a run, and of windows that overlap the beginning."""
+    first_visit, rate, by_window = np.array([0, 1, 2, 5, -1]), RepeatRate(window=4), []
     assert repeat_rates(first_visit, 8) == [0.0, 0.5, 0.5, 1.0]
-    rate, by_window = RepeatRate(window=4), []
+    assert math.isnan(rate.rate)
     for step in range(1, 9):
         rate.add(step, int(((first_visit >= 0) & (first_visit < step)).sum()))
         by_window.append(rate.rate)
     assert by_window == [0.0, 0.0, 0.0, 0.25, 0.5, 0.5, 0.75, 0.75]
-    assert math.isnan(RepeatRate().rate)
 
 
 def test_training_stops_before_the_memory_is_full(available, tmp_path):
     available(memory.RESERVE - 1)
-    with pytest.raises(InsufficientMemory, match=r"new states per step.*0\.3 GB of memory are left") as caught:
+    with pytest.raises(InsufficientMemory, match=r"0\.3 GB of memory left.*new states per step") as caught:
         count_states(save=tmp_path / "a.npz")
     steps = caught.value.agent.steps
     assert 100 < steps < 1000
@@ -513,27 +433,25 @@ def test_training_stops_before_the_memory_is_full(available, tmp_path):
 
 def test_failure_in_the_first_reset_saves_nothing(tmp_path):
     with pytest.raises(EnvironmentFailed, match=r"Corridor failed in reset of episode 1 .*RuntimeError: cannot reset"):
-        wl.learn(Corridor(fail_at_reset=1), steps=10, save=tmp_path / "a.npz", quiet=True)
+        learned(Corridor(fail_at_reset=1), save=tmp_path / "a.npz")
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
     ("failure", "message"),
     [
-        ({"fail_at": 3}, r"Corridor failed in step 3 of evaluation episode 1 \(after 50 training steps\) with Runt"),
-        ({"fail_at_reset": 2}, r"Corridor failed in reset of evaluation episode 2 \(after 50 training steps\) with"),
-        ({"reward_at": {2: None}}, r"Corridor in step 2 of evaluation episode 1 .*: the reward None is not valid"),
+        ({"fail_at": 3}, r"failed in step 3 of evaluation episode 1 \(after 50 training steps\) with Runt"),
+        ({"fail_at_reset": 2}, r"failed in reset of evaluation episode 2 \(after 50 training steps\) with"),
+        ({"reward_at": {2: None}}, r"in step 2 of evaluation episode 1 .*: the reward None must be a number"),
     ],
 )
 def test_failure_during_evaluation(failure, message, tmp_path):
     evaluation = wl.EvaluateEvery(50, episodes=3, env=Corridor(**failure))
-    with pytest.raises(wl.WanderlustError, match=message) as caught:
-        wl.learn(Corridor(), steps=100, callbacks=[evaluation], save=tmp_path / "a.npz", quiet=True)
+    with pytest.raises(wl.WanderlustError, match=f"Corridor {message}") as caught:
+        learned(callbacks=[evaluation], save=tmp_path / "a.npz")
     assert caught.value.agent.steps == wl.Agent.load(tmp_path / "a.npz").steps == 50
-    if isinstance(caught.value, EnvironmentFailed):
-        assert isinstance(caught.value.__cause__, RuntimeError)
-    resumed = wl.learn(Corridor(), resume=tmp_path / "a.npz", steps=100, quiet=True)
-    assert identical(resumed, learned())
+    assert isinstance(caught.value, EnvironmentFailed) == isinstance(caught.value.__cause__, RuntimeError)
+    assert identical(learned(resume=tmp_path / "a.npz"), learned())
 
 
 @pytest.mark.parametrize("reward", [np.array(2.0), np.array([2.0]), np.float32(2.0), 2, Fraction(2), np.int8(2)])
@@ -564,17 +482,16 @@ def test_keys_that_cannot_be_saved_fail_at_the_first_step(tmp_path):
     [
         ({"steps": 0}, "steps"),
         ({"sweeps": 2, "replay": "none"}, "full memory"),
-        ({"kapa": 1}, "Did you mean 'kappa'"),
         ({"callbacks": [wl.ProgressBar]}, "each of callbacks must be of the type Callback, got <class"),
         ({"callbacks": wl.ProgressBar()}, "callbacks must be a list"),
         ({"save": 3}, "save must be the path of a file, got 3"),
         ({"save": "/dev/null/a.npz"}, "/dev/null/a.npz: cannot be written"),
-        ({"resume": []}, r"resume must be the path of a file, got \[\]"),
         ({"preset": "adaptiv"}, "Did you mean 'adaptive'"),
         ({"bins": 8}, r"bins is an option of wl.tabular, not of learn: wl.learn\(wl.tabular\(env, bins=8\)"),
         ({"gamma": 0.9}, "unknown option 'gamma' of a run of explorer 'vv-ucb'. Did you mean 'discount'"),
         ({"remove_time_penalty": 2}, "remove_time_penalty must be"),
         ({"reward_range": (0, 1e101)}, "a reward of reward_range must be in"),
+        ({"new_episode": True}, "new_episode=True needs resume"),
         ({"env": None}, "gymnasium.Env or the name of one, got NoneType"),
         ({"env": "FrozenLak-v1"}, "Did you mean 'FrozenLake-v1'"),
         ({"env": "Pendulum-v1"}, "bins=8"),
@@ -588,21 +505,16 @@ def test_invalid_arguments(given, words):
 # --- Many actions --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("n_actions", "dtype"), [pytest.param(32_768, np.int16, marks=pytest.mark.exhaustive), (40_000, np.int32)]
-)
-def test_many_actions(n_actions, dtype):
+def test_many_actions():
     """Actions above 32,767 do not fit into int16."""
-    shape, last = (2, n_actions, 1), n_actions - 1
-    reward = np.zeros(shape)
-    reward[:, last] = 1.0
-    next_state = np.zeros(shape, np.int32)
-    next_state[:, last] = 1
+    assert (action_dtype(32_768), action_dtype(32_769)) == (np.int16, np.int32)
+    n_actions, shape = 40_000, (2, 40_000, 1)
+    reward, next_state = np.zeros(shape), np.zeros(shape, np.int32)
+    reward[:, -1], next_state[:, -1] = 1.0, 1
     mdp = TabularMDP(np.ones(shape), next_state, reward, np.zeros(shape, bool), np.array([1.0, 0.0]))
     names = tuple(map(str, range(n_actions)))
     world = wl.World(name="many", mdp=mdp, defaults=wl.make_world("toy").defaults, action_names=names, r_max=1.0)
     record = wl.train(world, "ucb1", steps=100, keep_trajectory=True)
-    assert record.actions.dtype == dtype
     assert record.actions.min() >= 0
     assert record.actions.max() > 0.95 * n_actions
     counts = np.zeros_like(record.visits)
@@ -622,7 +534,7 @@ class Unlucky(Corridor):
         return result
 
     def step(self, action):
-        if self.length == 7 and self.luck == Unlucky.first:
+        if self.t == 7 and self.luck == Unlucky.first:
             raise RuntimeError("these random numbers are not handled")
         return super().step(action)
 
@@ -635,5 +547,3 @@ def test_a_failure_that_every_resume_repeats_ends_with_a_new_episode(tmp_path):
     agents = [wl.learn(Unlucky(), resume=path, steps=50, new_episode=True, quiet=True) for _ in range(2)]
     assert [agent.steps for agent in agents] == [50, 50]
     assert identical(*agents)
-    with pytest.raises(InvalidSetting, match="new_episode=True needs resume"):
-        wl.learn(Unlucky(), steps=50, new_episode=True)

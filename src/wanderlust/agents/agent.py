@@ -21,7 +21,7 @@ import numpy as np
 from gymnasium import Env
 from numpy.typing import ArrayLike, NDArray
 
-from wanderlust._numba.jit import by_pointer, check_array
+from wanderlust._numba.jit import by_pointer
 from wanderlust.agents import file, loop, presentation
 from wanderlust.agents.history import History, TrainingCurves
 from wanderlust.agents.loop import TERMINATES, TRUNCATES, Simulator, call_choose, call_learn_from
@@ -149,7 +149,7 @@ class Agent:
         with sufficient_memory(self.spec):
             learner = new_learner(self.spec, self._initial_values, self.seed, states=states)
             state_index: loop.StateIndex = np.zeros(self.n_states or FIRST_STATES, np.int32)
-        self.connect(learner, state_index)
+        self._connect(learner, state_index)
         loop.begin_first_episode(*self.pointers)
 
     @classmethod
@@ -248,13 +248,7 @@ class Agent:
         return int(valid[chosen])
 
     def observe(
-        self,
-        state: int,
-        action: int,
-        reward: float,
-        next_state: int,
-        terminated: bool,
-        truncated: bool = False,
+        self, state: int, action: int, reward: float, next_state: int, terminated: bool, truncated: bool = False
     ) -> None:
         """Learn from one transition.
 
@@ -290,9 +284,7 @@ class Agent:
         """
         times = check_integer("times", times, low=0)
         if self.spec.memory == NO_MEMORY:
-            raise InvalidSetting(
-                "replay needs a memory, but this agent has replay='none'; use replay='full' or replay='window'."
-            )
+            raise InvalidSetting("replay needs a memory, but this agent has replay='none'.")
         if self.steps:
             loop.replay(*self.pointers[1:], times)
 
@@ -376,10 +368,9 @@ class Agent:
     ) -> bool:
         """Return whether the agent has been in the state of an observation; the parameters are those of `predict`."""
         if self.encoding is None:
-            return self._has_visited(self._checked_state(observation, "observation"))
-        return self._has_visited(self.encoding.keys.find(self.encoding.key(observation, info, env)))
-
-    def _has_visited(self, state: int) -> bool:
+            state = self._checked_state(observation, "observation")
+        else:
+            state = self.encoding.keys.find(self.encoding.key(observation, info, env))
         return state < len(self.state_index) and bool(self.state_index[state] != TERMINAL)
 
     def greedy_action(
@@ -425,11 +416,10 @@ class Agent:
 
     def evaluate(self, world: World) -> float:
         """Return the greedy policy's discounted return in a deterministic world, ties broken at random."""
-        if isinstance(world, World):
-            check_world(world, start_can_be_left=False)
-        if not (isinstance(world, World) and world.mdp.deterministic and world.n_actions == self.n_actions):
-            what = shown(world.name if isinstance(world, World) else world)
-            raise InvalidWorld(f"evaluate needs a deterministic World with {self.n_actions} actions, got {what}.")
+        check_world(check_instance("world", world, World), start_can_be_left=False)
+        if not world.mdp.deterministic or world.n_actions != self.n_actions:
+            name = shown(world.name)
+            raise InvalidWorld(f"evaluate needs a deterministic World with {self.n_actions} actions, got {name}.")
         starts, probabilities = loop.start_distribution(world.mdp)
         state_index = np.zeros(max(len(self.state_index), world.n_states), np.int32)
         state_index[: len(self.state_index)] = self.state_index
@@ -446,13 +436,9 @@ class Agent:
     def save(self, path: str | Path) -> None:
         """Write the agent to a file; `load` continues exactly where it was, `learn(env, resume=path)` its training."""
         steps, about, arrays = self.resumable or (None, {}, {})
-        is_current = steps == self.steps
-        file.save(
-            self,
-            check_path("path", path),
-            more_arrays=arrays if is_current else {},
-            more_about=about if is_current else {},
-        )
+        if steps != self.steps:
+            about, arrays = {}, {}
+        file.save(self, check_path("path", path), about, arrays)
 
     @classmethod
     def load(cls, path: str | Path, *, explorer: type | None = None, key: Callable[..., Any] | None = None) -> Agent:
@@ -468,16 +454,15 @@ class Agent:
         other = object.__new__(type(self))
         own = {name: copy.deepcopy(getattr(self, name)) for name in ("_initial_values", "curves")}
         other.__dict__.update(self.__getstate__(), env=None, **own)
-        other.connect(copied(self.learner, self.spec), self.state_index.copy())
+        other._connect(copied(self.learner, self.spec), self.state_index.copy())
         return other
 
-    def restore(self, learner: LearnerState, state_index: loop.StateIndex, n_further: int) -> None:
+    def _restore(self, learner: LearnerState, state_index: loop.StateIndex, n_further: int) -> None:
         """Give a new agent the arrays of a saved one, which has the initial values of `n_further` more states."""
-        n_further = check_integer("n_further", n_further, low=0, high=self._max_states)
         if n_further > 0:  # The initial values of the next states are drawn from there on.
             with sufficient_memory(self.spec):
                 self._initial_values.draw(n_further)
-        self.connect(learner, state_index)
+        self._connect(learner, state_index)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return everything but the addresses that compiled code uses and the generator of `predict`."""
@@ -485,12 +470,10 @@ class Agent:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self.connect(self.learner, self.state_index)
+        self._connect(self.learner, self.state_index)
 
-    def connect(self, learner: LearnerState, state_index: loop.StateIndex) -> None:
+    def _connect(self, learner: LearnerState, state_index: loop.StateIndex) -> None:
         """Let compiled code use these arrays."""
-        check_instance("learner", learner, LearnerState)
-        check_array("state_index", state_index, np.int32, 0)
         self.learner, self.state_index = learner, state_index
         self._n_indexed = len(state_index)
         counters: Any = np.frombuffer(learner.counters, np.int64)
@@ -520,7 +503,7 @@ class Agent:
         """Make room for more states and transitions."""
         with sufficient_memory(self.spec):
             learner = enlarged(self.learner, self.spec, self._initial_values)
-        self.connect(learner, self.state_index)
+        self._connect(learner, self.state_index)
 
     def invalid_choice(self, action: int) -> InvalidExplorer:
         """Return the error of an explorer that chose an action that does not exist."""
@@ -536,12 +519,10 @@ class Agent:
             limit = "at least 0" if self.n_states is None else f"from 0 to {self.n_states - 1}"
             raise InvalidObservation(f"{name} must be a whole number {limit}, got {shown(state)}.")
         if number >= self._max_states:
-            raise InvalidObservation(
-                f"{name} must be below {self._max_states:,}, got {shown(state)}; use consecutive states from 0."
-            )
+            raise InvalidObservation(f"{name} must be below {self._max_states:,}, got {shown(state)}.")
         if number >= self._n_indexed:
             with sufficient_memory(self.spec):
                 more = np.zeros(max(self._n_indexed, number + 1), np.int32)
                 state_index = np.concatenate([self.state_index, more])
-            self.connect(self.learner, state_index)
+            self._connect(self.learner, state_index)
         return number

@@ -74,18 +74,9 @@ class Description(msgspec.Struct, frozen=True):
         return {name: getattr(self, name) for name in names} | {"settings": settings}
 
 
-def save(
-    agent: Agent,
-    path: Path,
-    *,
-    more_arrays: Mapping[str, Any] | None = None,
-    more_about: Mapping[str, Any] | None = None,
-) -> None:
-    """Write an agent to `path`.
-
-    `more_arrays` and `more_about` are saved with it; `load_all` returns them.
-    """
-    arrays = {**(more_arrays or {}), **_saved_arrays(agent)}
+def save(agent: Agent, path: Path, more_about: Mapping[str, Any], more_arrays: Mapping[str, Any]) -> None:
+    """Write an agent to `path`, with more JSON values and arrays; `load_all` returns them."""
+    arrays = {**more_arrays, **_saved_arrays(agent)}
     about = {
         "format": FORMAT,
         "wanderlust": __version__,
@@ -93,7 +84,7 @@ def save(
         "settings": dataclasses.asdict(agent.settings),
         "learns_q": bool(agent.spec.learns_q),
         "layout": layout_to_plain(agent.layout),
-        **(more_about or {}),
+        **more_about,
     }
     if agent.encoding is not None:
         about["encoding"], arrays[KEYS] = agent.encoding.to_file()
@@ -164,10 +155,7 @@ def _explorer_class(name: str, explorer: type | None) -> type:
             raise BadFile(f"its explorer is {name!r}, but {explorer_name(found)!r} was given")
         return found
     if ":" in name:
-        raise BadFile(
-            f"its explorer is {name!r}, which is not one of wanderlust's. Give the class: "
-            f"Agent.load(path, explorer={name.partition(':')[2]})"
-        )
+        raise BadFile(f"its explorer is {name!r}: give the class, Agent.load(path, explorer={name.partition(':')[2]})")
     return explorer_class(name)
 
 
@@ -371,7 +359,7 @@ def _restore(agent: Agent, arrays: Arrays) -> None:
     n_learnt = spec.n_swept + spec.n_heads
     learner.state_values[n_learnt:, :n_states] = arrays["own_state_values"]
     learner.flags[spec.n_swept + 1 :, :n_states] = arrays["planning_marks"]
-    agent.restore(learner, np.ascontiguousarray(arrays[STATE_INDEX]), n_states - n_new)
+    agent._restore(learner, np.ascontiguousarray(arrays[STATE_INDEX]), n_states - n_new)
 
 
 def without_states(agent: Agent, kept: NDArray[np.integer[Any]]) -> Agent:

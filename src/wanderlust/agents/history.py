@@ -93,11 +93,8 @@ class History:
         first = f"{name}: {steps}, {states} visited, {counted(self.visits.shape[1], 'action')}"
         if not np.isfinite(self.returns).any():
             return first
-        best = int(np.nanargmax(self.returns))
-        return (
-            f"{first}\n{self._returns_title()} {self.returns[-1]:.6g} at step {self.steps[-1]:,}, at most "
-            f"{self.returns[best]:.6g} (first at step {self.steps[best]:,}), {counted(len(self.steps), 'point')}"
-        )
+        last = f"{self.returns[-1]:.6g} at step {self.steps[-1]:,}, at most {np.nanmax(self.returns):.6g}"
+        return f"{first}\n{self._returns_title()} {last}"
 
     def __repr__(self) -> str:
         return f"<{str(self).splitlines()[0]}>"

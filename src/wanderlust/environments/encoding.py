@@ -91,13 +91,10 @@ class Encoding:
 
     def check_environment(self, env: Env[Any, Any]) -> None:
         """Raise `InvalidEnvironment` unless the environment has the spaces of this encoding."""
-        for what, here, space in zip(
-            ("observation", "action"), self.spaces, (env.observation_space, env.action_space), strict=True
-        ):
-            if here != (there := _as_text(space)):
-                raise InvalidEnvironment(
-                    f"the agent was trained with the {what} space {here}, but this environment has {there}."
-                )
+        spaces = _as_text(env.observation_space), _as_text(env.action_space)
+        for what, here, there in zip(("observation", "action"), self.spaces, spaces, strict=True):
+            if here != there:
+                raise InvalidEnvironment(f"the agent was trained with the {what} space {here}, but here it is {there}.")
 
     def difference(self, other: Encoding) -> str | None:
         """Return how another encoding differs, or None if it gives the same keys and actions."""
@@ -121,7 +118,7 @@ class Encoding:
         try:
             encoder = StateEncoder.from_plain(plain["encoder"], function)
             actions = DiscreteActions.from_plain(plain["actions"])
-            observation_space, action_space = map(str, plain["spaces"])
+            first, second = map(str, plain["spaces"])
         except Exception as error:  # Values of any type can raise almost anything.
             raise BadFile(f"the state encoding cannot be read ({type(error).__name__}: {error}).") from error
         name = getattr(function, "__qualname__", type(function).__qualname__)
@@ -130,9 +127,9 @@ class Encoding:
         keys = _new_keys(encoder, actions)
         if isinstance(keys, StateKeys):
             keys = StateKeys.from_array(stored_keys, limit=keys.limit)
-        elif stored_keys.dtype != np.uint8 or stored_keys.shape != (0,):
+        elif stored_keys.size:
             raise BadFile("state_keys must be empty: observations are their own state indices.")
-        return cls(encoder, actions, keys, (observation_space, action_space))
+        return cls(encoder, actions, keys, (first, second))
 
 
 def _new_keys(encoder: StateEncoder, actions: DiscreteActions) -> StateKeys | IntegerKeys:
@@ -165,8 +162,7 @@ class StateKeys:
             if index >= self.limit:
                 del self._indices[key]
                 raise InvalidObservation(
-                    f"more than {self.limit:,} states were discovered, the maximum for this number of actions; "
-                    "use a coarser state encoding: fewer bins, or another key."
+                    f"more than {self.limit:,} states were discovered; use fewer bins or another key."
                 )
             self._keys.append(key)
         return index
@@ -187,8 +183,6 @@ class StateKeys:
     @classmethod
     def from_array(cls, stored: NDArray[np.uint8], *, limit: int = MAX_STATES) -> StateKeys:
         """Return the keys stored by `to_array`."""
-        if stored.dtype != np.uint8 or stored.ndim != 1:
-            raise BadFile(f"state_keys is {stored.dtype} {stored.shape}; it must be uint8 with one dimension.")
         try:
             keys = cls([_from_json(key) for key in json.loads(stored.tobytes().decode())], limit=limit)
         except Exception as error:  # JSON of another structure, or nested too deeply.
@@ -229,10 +223,7 @@ def _to_json(key: Any) -> Any:
         return {_BYTES: key.hex()}
     if isinstance(key, tuple):
         return [_to_json(part) for part in key]
-    raise InvalidObservation(
-        f"state keys of type {type(key).__name__} cannot be saved: {shown(key)}. Use numbers, strings, bytes "
-        "or tuples of them."
-    )
+    raise InvalidObservation(f"state keys of type {type(key).__name__} cannot be saved: {shown(key)}.")
 
 
 def _from_json(stored: Any) -> Hashable:
@@ -274,9 +265,7 @@ class StateEncoder:
             values = _needed("info", info, f"the state is its field {self.name!r}")
             if self.name not in values:
                 known = ", ".join(map(repr, values)) or "nothing"
-                raise InvalidEnvironment(
-                    f"key='info:{self.name}' needs a field {self.name!r} in every info, but it contains {known}."
-                )
+                raise InvalidEnvironment(f"key='info:{self.name}': the info has no field {self.name!r}, but {known}.")
             return state_key(values[self.name])
         if self.kind == ENVIRONMENT:
             inner = _needed("env", env, "the state is the environment's hash").unwrapped
@@ -285,10 +274,7 @@ class StateEncoder:
             carried = None if carried is None else carried.encode()
             return state_key((inner.hash(), getattr(inner, "mission", None), carried))
         if self.function is None:
-            raise InvalidSetting(
-                f"the state key is the result of the function {self.name!r}, which is not saved with an agent; give "
-                f"it: Agent.load(path, key={self.name})."
-            )
+            raise InvalidSetting(f"the state key needs the function {self.name!r}: Agent.load(path, key={self.name}).")
         if not _takes_info(self.function):
             return state_key(self.function(observation))
         return state_key(self.function(observation, _needed("info", info, f"{self.name} takes it")))
@@ -317,13 +303,14 @@ class StateEncoder:
         return described[self.kind]
 
     def to_plain(self) -> dict[str, Any]:
-        """Return the encoder as JSON values."""
+        """Return the encoder as JSON values; a key of `wl.keys` is saved, another function is not."""
+        key: Any = self.function
         return {
             "kind": self.kind,
             "space": None if self.space is None else space_to_plain(self.space),
             "bins": None if self.bins is None else self.bins.to_plain(),
             "name": self.name,
-            "function": _key_to_plain(self.function),
+            "function": {"key": type(key).__name__, **asdict(key)} if type(key) in _SAVED_KEYS else None,
         }
 
     @classmethod
@@ -338,16 +325,12 @@ class StateEncoder:
         bins = None if plain["bins"] is None else Bins.from_plain(plain["bins"])
         if function is None and plain.get("function") is not None:
             options = dict(plain["function"])
-            function = _SAVED_KEYS[options.pop("key")](**options)
+            by_name: dict[str, Any] = {key.__name__: key for key in _SAVED_KEYS}
+            function = by_name[options.pop("key")](**options)
         return cls(kind, space, bins, name, function if kind == FUNCTION else None)
 
 
-_SAVED_KEYS = {"Downscale": Downscale, "Rounded": Rounded, "SimHash": SimHash}
-
-
-def _key_to_plain(key: Any) -> dict[str, Any] | None:
-    """Return a key of `wl.keys` as JSON values, or None for another function."""
-    return {"key": type(key).__name__, **asdict(key)} if type(key) in _SAVED_KEYS.values() else None
+_SAVED_KEYS = Downscale, Rounded, SimHash
 
 
 def _needed(name: str, value: Any, why: str) -> Any:
@@ -400,10 +383,7 @@ def discrete_key(space: Space[Any], observation: Any) -> Hashable:
             inside = False
     if inside:
         return state_key(observation)
-    raise InvalidObservation(
-        f"the observation {shown(observation)} is outside the observation space {space}. If the environment returned "
-        "it, correct the environment or its space, or set a state encoding with key=."
-    )
+    raise InvalidObservation(f"the observation {shown(observation)} is outside the observation space {space}.")
 
 
 def _as_integer(value: Any) -> int | None:

@@ -14,13 +14,7 @@ import numpy as np
 from gymnasium import Env, Wrapper
 from gymnasium.wrappers import TimeLimit
 
-from wanderlust.core.errors import (
-    InvalidEnvironment,
-    MissingPackage,
-    UnknownName,
-    WanderlustError,
-    unknown_name,
-)
+from wanderlust.core.errors import InvalidEnvironment, MissingPackage, UnknownName, WanderlustError
 from wanderlust.core.user_code import defined_in, import_named
 from wanderlust.environments import register_environments
 from wanderlust.worlds import CellKind, Layout, world_names
@@ -51,10 +45,7 @@ def make_environment(env: Env[Any, Any] | str, /, **options: Any) -> Env[Any, An
     if isinstance(env, Env):
         return env
     if not isinstance(env, str):
-        raise InvalidEnvironment(
-            f"an environment must be a gymnasium.Env or the name of one, got {type(env).__name__}; `wl.train` and "
-            "`Agent.evaluate` take a World, `wl.learn` and `wl.tabular` also a VectorEnv."
-        )
+        raise InvalidEnvironment(f"environment must be a gymnasium.Env or the name of one, got {type(env).__name__}.")
     if env in world_names() or env in EXAM_WORLDS:
         register_environments([env])
         # Names that differ in their signs only have the same id.
@@ -68,13 +59,8 @@ def make_environment(env: Env[Any, Any] | str, /, **options: Any) -> Env[Any, An
         return _call_function(function, env, options)
     if rest in gymnasium.registry:
         return _gym_make(rest, options)
-    functions = sorted(name for name, value in vars(module).items() if inspect.isfunction(value))
-    close = difflib.get_close_matches(rest, [*functions, *gymnasium.registry], n=1)
-    hint = f" Did you mean '{module_name}:{close[0]}'?" if close else ""
-    raise UnknownName(
-        f"environment {env!r}: module {module_name!r} has no function {rest!r} (it has: "
-        f"{', '.join(functions) or 'none'}), and importing it registers no environment of that name.{hint}"
-    )
+    functions = [name for name, value in vars(module).items() if inspect.isfunction(value)]
+    raise _unknown_environment(env, [f"{module_name}:{name}" for name in (*functions, *gymnasium.registry)])
 
 
 def time_limit(env: Env[Any, Any]) -> int | None:
@@ -140,10 +126,7 @@ def copy_environment(env: Env[Any, Any]) -> Env[Any, Any]:
     try:
         return copy.deepcopy(env)
     except Exception as error:
-        raise InvalidEnvironment(
-            f"{env} cannot be copied, neither from its spec nor with deepcopy ({error}); pass an environment for the "
-            "evaluation: EvaluateEvery(..., env=gym.make(...))."
-        ) from error
+        raise InvalidEnvironment(f"{env} cannot be copied ({error}); use EvaluateEvery(..., env=...).") from error
 
 
 def _gym_make(name: str, options: dict[str, Any]) -> Env[Any, Any]:
@@ -156,22 +139,15 @@ def _gym_make(name: str, options: dict[str, Any]) -> Env[Any, Any]:
     except gymnasium.error.DeprecatedEnv as error:
         raise InvalidEnvironment(f"Gymnasium no longer supports {name!r}: {error}") from error
     except gymnasium.error.UnregisteredEnv as error:
-        raise _unknown_environment(name) from error
+        raise _unknown_environment(name, [*gymnasium.registry, *world_names(), *EXAM_WORLDS]) from error
     except Exception as error:  # An environment can raise any exception for unknown options.
         raise _creation_error(name, options, error) from error
 
 
-def _unknown_environment(name: str) -> UnknownName:
-    """Return the error for an unregistered name, with the closest name or advice to import a package."""
-    known = [*gymnasium.registry, *world_names(), *EXAM_WORLDS]
-    if difflib.get_close_matches(name, known, n=1):
-        text, _, _ = str(unknown_name("environment", name, known)).partition(" Known:")
-    else:
-        text = (
-            f"unknown environment {name!r}. Environments of other packages are registered when the package is "
-            f"imported: use 'module:{name}'."
-        )
-    return UnknownName(f"{text} `wanderlust worlds` lists the built-in worlds, `gymnasium.pprint_registry()` the rest.")
+def _unknown_environment(name: str, known: list[str]) -> UnknownName:
+    close = difflib.get_close_matches(name, known, n=1)
+    hint = f"Did you mean {close[0]!r}?" if close else "Those of other packages are 'module:id' or 'module:function'."
+    return UnknownName(f"unknown environment {name!r}. {hint}")
 
 
 def _call_function(function: Any, name: str, options: dict[str, Any]) -> Env[Any, Any]:
@@ -199,6 +175,4 @@ def import_environment_package(name: str) -> None:
                 importlib.import_module(package)
             except ModuleNotFoundError as error:
                 install = "'wanderlust[minigrid]'" if package == "minigrid" else package.replace("_", "-")
-                raise MissingPackage(
-                    f"environment {name!r} needs the package {package}, which is not installed: pip install {install}"
-                ) from error
+                raise MissingPackage(f"environment {name!r} needs a package: pip install {install}") from error

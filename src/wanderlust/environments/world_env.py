@@ -89,10 +89,7 @@ class WorldEnv(gymnasium.Env[Any, Any]):
     def render(self) -> Any:
         """Return an image or text of the current state; with "human", `gymnasium.make` adds a window that shows it."""
         if self.render_mode is None:
-            gymnasium.logger.warn(
-                "render() without a render_mode does nothing; make the environment with "
-                "render_mode='rgb_array', 'ansi' or 'human'."
-            )
+            gymnasium.logger.warn("render() needs a render_mode: 'rgb_array', 'ansi' or 'human'.")
             return None
         if self.render_mode == "ansi":
             return text_map(self._layout, self._shown_state) + f"\n{self._title}\n"
@@ -149,10 +146,7 @@ class GridEnv(WorldEnv):
 
     def __init__(self, map: str | Path | None = None, *, render_mode: str | None = None, **options: Any) -> None:
         if not isinstance(map, str | Path) or not ("\n" in str(map) or str(map).endswith(MAP_SUFFIXES)):
-            raise InvalidMap(
-                f"{GRID_ID} needs map=, a text map such as 'S.A\\n\\nA = treasure 1\\n' "
-                f"or the path of a .txt file, got {map!r}."
-            )
+            raise InvalidMap(f"{GRID_ID} needs map=, a text map or the path of a .txt file, got {map!r}.")
         super().__init__(map, render_mode=render_mode, **options)
 
 

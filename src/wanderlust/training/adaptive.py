@@ -33,13 +33,7 @@ from wanderlust.agents.agent import Agent
 from wanderlust.agents.settings import ADAPTIVE, AS_WRITTEN, PRESETS, Settings, resolve_settings, world_settings
 from wanderlust.core.errors import check_choice
 from wanderlust.environments.tabular import Tabular
-from wanderlust.explorers.protocol import (
-    ExtraTables,
-    adjustable_fields,
-    configured,
-    explorer_class,
-    option_names,
-)
+from wanderlust.explorers.protocol import ExtraTables, adjustable_fields, configured, explorer_class, option_names
 from wanderlust.learning.td import Ints
 from wanderlust.worlds import World
 

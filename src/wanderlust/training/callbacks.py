@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import csv
 import io
 import os
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -159,14 +159,15 @@ class CsvLog(Callback):
         """Open the file; if training is resumed, keep the rows up to the checkpoint."""
         check_writable(self.path)
         rows = self._earlier_rows()
-        kept = [row for row in rows if int(row[0]) <= loop.step]
-        is_of_this_training = loop.step > 0 and _agrees(kept, loop, has_more=len(rows) > len(kept))
+        kept = [row for row in rows if _place(row)[0] <= loop.step]
+        place = _place(kept[-1]) if kept else (0, 0)
+        ended_at = loop.step - (0 if loop.episode_over else loop.episode_steps)
+        # The log may also have ended before the checkpoint; then no row is lost.
+        fits = place == (ended_at, loop.episode) or (kept == rows and place[1] <= loop.episode)
+        is_of_this_training = loop.step > 0 and fits
         if rows and not is_of_this_training and not self.overwrite:
-            raise BadFile(
-                f"{self.path}: the log of another training, so it will not be overwritten; choose another path, or "
-                f"replace it with CsvLog({str(self.path)!r}, overwrite=True), on the command line with --overwrite-log."
-            )
-        write_file(self.path, _as_csv([COLUMNS, *(kept if is_of_this_training else [])]))
+            raise BadFile(f"{self.path}: the log of another training; overwrite=True, or --overwrite-log, replaces it.")
+        write_file(self.path, "".join([_HEADER, *(kept if is_of_this_training else [])]))
         self._episode = loop.episode
         try:
             self._file = io.FileIO(self.path, "a", opener=open_without_waiting)
@@ -177,7 +178,7 @@ class CsvLog(Callback):
         """Write the episode's row."""
         evaluation = loop.metrics.get("evaluation", "")
         row = [loop.step, loop.episode, loop.episode_return, loop.episode_steps, loop.agent.discovered, evaluation]
-        self._append(_as_csv([row]))
+        self._append(_line(row).encode())
         self._episode = loop.episode
 
     def on_end(self, loop: TrainingLoop) -> None:
@@ -203,46 +204,32 @@ class CsvLog(Callback):
                 self._file.truncate(size)
             raise cannot_write(self.path, error) from error
 
-    def _earlier_rows(self) -> list[list[str]]:
+    def _earlier_rows(self) -> list[str]:
         """Return the rows of an existing log, except for a part of a row at the end, as left by a killed process."""
         try:
             contents = self.path.read_bytes() if self.path.is_file() else b""
         except OSError as error:
             raise cannot_write(self.path, error) from error
-        if _as_csv([COLUMNS]).startswith(contents):  # Empty, or killed within the header.
+        text = contents.decode(errors="replace")
+        if _HEADER.startswith(text):  # Empty, or killed within the header.
             return []
-        try:
-            header, *rows = csv.reader(contents[: contents.rfind(b"\n") + 1].decode().splitlines())
-            is_log = tuple(header) == COLUMNS and all(len(row) == len(COLUMNS) for row in rows)
-            for step, episode, total, *_ in rows:
-                int(step), int(episode), float(total)
-        except (ValueError, csv.Error):
-            is_log = False
-        if not is_log:
-            raise BadFile(
-                f"{self.path}: not a file written by CsvLog, so it will not be overwritten; choose another path."
-            )
+        rows = text[: text.rfind("\n") + 1].removeprefix(_HEADER).splitlines(keepends=True)
+        if not text.startswith(_HEADER) or not all(map(_ROW.fullmatch, rows)):
+            raise BadFile(f"{self.path}: not a file written by CsvLog, so it will not be overwritten.")
         return rows
 
 
-def _as_csv(rows: Iterable[Iterable[Any]]) -> bytes:
-    text = io.StringIO()
-    csv.writer(text).writerows(rows)
-    return text.getvalue().encode()
+def _line(values: Iterable[Any]) -> str:
+    return ",".join(map(str, values)) + "\r\n"
 
 
-def _agrees(kept: list[list[str]], loop: TrainingLoop, *, has_more: bool) -> bool:
-    """Return whether the rows up to the current step can be those of this training; `has_more` if others follow."""
-    returns = loop.recent_returns
-    for _, episode, total, *_ in kept:
-        age = loop.episode - int(episode)
-        if age < 0 or (age < len(returns) and float(total) != returns[-1 - age]):
-            return False
-    step, latest, *_ = kept[-1] if kept else ("0", "0")
-    if kept and int(latest) == loop.episode:
-        return int(step) == loop.step - (0 if loop.episode_over else loop.episode_steps)
-    # The log may have ended before the checkpoint.
-    return int(latest) <= loop.episode and not (has_more and int(latest) < loop.episode)
+def _place(row: str) -> tuple[int, int]:
+    """Return the step and the episode of a row."""
+    step, episode, *_ = row.split(",")
+    return int(step), int(episode)
+
+
+_HEADER, _ROW = _line(COLUMNS), re.compile(r"\d+,\d+,[^,\s]+,\d+,\d+,[^,\s]*\r\n")
 
 
 class TensorBoard(Callback):
@@ -252,10 +239,7 @@ class TensorBoard(Callback):
         try:
             from tensorboard.summary import Writer
         except ImportError as error:
-            raise MissingPackage(
-                "TensorBoard needs the package tensorboard: pip install 'wanderlust[tensorboard]'. "
-                "CsvLog writes the same values without it."
-            ) from error
+            raise MissingPackage("TensorBoard needs a package: pip install 'wanderlust[tensorboard]'.") from error
         self.folder = check_path("folder", folder, folder=True)
         self._make_writer = Writer
         self._writer: Any = None

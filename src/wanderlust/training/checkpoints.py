@@ -103,28 +103,26 @@ def load(
     arrays: Mapping[str, Any]
     if isinstance(source, Agent):
         at, about, arrays = source.resumable or (None, {}, {})
-        agent = source.copy()
+        agent, name = source.copy(), "the agent"
         about = about if at == agent.steps else {}
     else:
         agent, about, arrays = file.load_all(Agent, source, explorer)
-    name = "the agent" if isinstance(source, Agent) else source
+        name = str(source)
     try:
         _check_environment(env, agent)
         if file.LOOP not in about:  # Another loop trained it: a new episode, with its range of rewards.
             return TrainingLoop(env, agent, steps=steps, estimates_reward_range=False, adapted=None), _new_seed(agent)
         saved = SavedLoop.of_file(about[file.LOOP], agent)
-        actions = _episode_actions(arrays, env)
         estimates = saved.estimates_reward_range
         loop = TrainingLoop(env, agent, steps=steps, estimates_reward_range=estimates, adapted=saved.adapted)
         for field in ("task_estimate", "discovery", "time_penalty", "metrics"):
             setattr(loop, field, getattr(saved, field))
         loop.recent_returns.extend(saved.recent_returns)
         seed = _new_seed(agent) if new_episode else None
-        if not new_episode and (reason := _replay_episode(loop, saved, actions)) is not None:
+        if not new_episode and (reason := _replay_episode(loop, saved, arrays)) is not None:
             seed = _new_seed(agent)
             warnings.warn(
-                f"{name}: the state of {env.name} could not be restored, {reason}. Training continues with a new "
-                "episode; the agent is fully restored.",
+                f"{name}: the state of {env.name} could not be restored, {reason}; a new episode begins.",
                 stacklevel=3,
             )
     except BadFile as error:
@@ -136,14 +134,6 @@ def load(
 def _new_seed(agent: Agent) -> int:
     """Return a seed for an environment that could not be restored: the same whenever training is resumed here."""
     return int(np.random.SeedSequence([agent.seed, agent.steps]).generate_state(1)[0])
-
-
-def _episode_actions(arrays: Mapping[str, Any], env: Tabular) -> list[int]:
-    """Return the actions of the episode."""
-    actions = arrays.get(file.ACTIONS, np.zeros((0, 0)))
-    if actions.dtype != np.int32 or actions.ndim != 1 or not np.isin(actions, range(env.n_actions)).all():
-        raise BadFile(f"{file.ACTIONS} must be int32 with one dimension, from 0 to {env.n_actions - 1}")
-    return [int(action) for action in actions]
 
 
 def _check_environment(env: Tabular, agent: Agent) -> None:
@@ -171,12 +161,14 @@ def _check_environment(env: Tabular, agent: Agent) -> None:
         agent.encoding = env.encoding
 
 
-def _replay_episode(loop: TrainingLoop, saved: SavedLoop, actions: list[int]) -> str | None:
+def _replay_episode(loop: TrainingLoop, saved: SavedLoop, arrays: Mapping[str, Any]) -> str | None:
     """Replay the episode in the environment without learning.
 
     If the environment cannot be restored, the next step starts a new episode; return the reason.
     """
-    env, start = loop.env, saved.episode_start
+    env, start, actions = loop.env, saved.episode_start, arrays.get(file.ACTIONS)
+    if actions is None or not np.isin(actions, range(env.n_actions)).all():
+        raise BadFile(f"{file.ACTIONS} must be actions from 0 to {env.n_actions - 1}")
     if start is None:
         return _OTHER_RANDOMNESS
     seed = start.get("seed")
@@ -191,14 +183,14 @@ def _replay_episode(loop: TrainingLoop, saved: SavedLoop, actions: list[int]) ->
     env.adds_new_states = False
     try:
         loop.begin_episode(seed)
-        for action in actions:
+        for action in actions.tolist():
             loop.next_state, reward, terminated, truncated, loop.info = env.step(action)
             loop.episode_return += float(reward)
             loop.episode_steps += 1
             loop.episode_over = bool(terminated or truncated)
             if loop.episode_over:
                 break
-        loop.episode_actions = actions
+        loop.episode_actions = actions.tolist()
     except Exception as error:  # Environments can raise anything; the agent does not depend on this episode.
         loop.episode_over, loop.episode_actions = True, []
         return f"since it failed when its episode was replayed ({type(error).__name__}: {error})"

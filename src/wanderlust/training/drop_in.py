@@ -150,10 +150,7 @@ class Explorer:
         tables = agent.configured_explorer.extra_tables()
         if tables.ensemble or tables.optimistic or (tables.own and tables.own.is_q):
             what = "an ensemble of Q-tables" if tables.ensemble else "an optimistic Q-table"
-            raise InvalidExplorer(
-                f"{agent.explorer!r} learns {what} itself, so it cannot use yours; use wanderlust.Agent, or an "
-                "explorer such as 'vv-ucb'."
-            )
+            raise InvalidExplorer(f"{agent.explorer!r} learns {what} itself; use wanderlust.Agent.")
         if encoding is not None and agent.settings.replay.memory == "window":
             raise InvalidSetting("replay='window' is not possible with observations; sweep_pairs limits the sweeps.")
         agent.encoding = encoding
@@ -201,13 +198,11 @@ class Explorer:
         At the end of an episode `next_observation` is its last one, not the first of the next episode. The last step of
         an episode that the caller ends is truncated. `reward` only sets the scale of exploration.
         """
-        if not (isinstance(terminated, list | tuple) or getattr(terminated, "ndim", 0) > 0):
-            self._observe(0, observation, action, next_observation, terminated, truncated, reward)
-            return
-        n = len(terminated)
-        rows = (_rows(given, n) for given in (observation, action, next_observation, terminated, truncated, reward))
-        for i, row in enumerate(zip(*rows, strict=True)):
-            self._observe(i, *row)
+        given = observation, action, next_observation, terminated, truncated, reward
+        is_batch = isinstance(terminated, list | tuple) or getattr(terminated, "ndim", 0) > 0
+        steps = zip(*(_rows(each, len(terminated)) for each in given), strict=True) if is_batch else (given,)
+        for environment, step in enumerate(steps):
+            self._observe(environment, *step)
 
     def values(self, observation: Any) -> Floats:
         """Return W of every action for an observation; the explorer must learn W."""
@@ -267,8 +262,7 @@ class Explorer:
     def save(self, path: str | Path) -> None:
         """Write the explorer with its states to a file; `load` continues exactly where it was."""
         about = {_ABOUT: msgspec.to_builtins(self._progress)}
-        arrays = {file.LAST_VISITS: self._last_visits}
-        file.save(self._agent, check_path("path", path), more_arrays=arrays, more_about=about)
+        file.save(self._agent, check_path("path", path), about, {file.LAST_VISITS: self._last_visits})
 
     @classmethod
     def load(cls, path: str | Path, *, explorer: type | None = None, key: Callable[..., Any] | None = None) -> Explorer:
@@ -303,16 +297,8 @@ class Explorer:
         is_random = bernoulli(streams, GREEDY_EPSILON)
         return int(valid[random_action(streams, len(valid)) if is_random else greedy_action(q[valid], streams)])
 
-    def _observe(
-        self,
-        environment: int,
-        observation: Any,
-        action: Any,
-        next_observation: Any,
-        terminated: Any,
-        truncated: Any,
-        reward: Any,
-    ) -> None:
+    def _observe(self, environment: int, *step: Any) -> None:
+        observation, action, next_observation, terminated, truncated, reward = step
         terminated, truncated = check_flag("terminated", terminated), check_flag("truncated", truncated)
         state = self._state(observation)
         next_state = state if terminated else self._state(next_observation)
@@ -328,7 +314,12 @@ class Explorer:
         if not self._warned and self._repeats.steps == WINDOW and self.repeat_rate < SELDOM:
             self._warn()
         if progress.greedy_episodes > 0.0:
-            self._record(self._episode(environment), state, int(action), 0.0 if reward is None else float(reward))
+            episode = self._episode(environment)
+            if reward is not None:
+                episode.value += agent.settings.discount ** len(episode.actions) * float(reward)
+            if len(episode.actions) < _MAX_REPEATED:
+                episode.states.append(int(state))
+                episode.actions.append(int(action))
             if terminated or truncated:
                 self._end_episode(environment)
 
@@ -337,12 +328,6 @@ class Explorer:
         while len(episodes) <= environment:
             episodes.append(Episode())
         return episodes[environment]
-
-    def _record(self, episode: Episode, state: int, action: int, reward: float) -> None:
-        episode.value += self._agent.settings.discount ** len(episode.actions) * reward
-        if len(episode.actions) < _MAX_REPEATED:
-            episode.states.append(int(state))
-            episode.actions.append(action)
 
     def _end_episode(self, environment: int) -> None:
         """Keep the episode if it is the best one, and decide whether the next one is greedy."""
@@ -415,9 +400,8 @@ class Explorer:
     def _warn(self) -> None:
         self._warned = True
         warnings.warn(
-            f"states seldom repeat: {self.repeat_rate:.0%} of the latest {WINDOW:,} were visited before, so W cannot "
-            "guide exploration. Use a coarser key: bins=, key=wl.keys.downscale(8, 8) for images, or "
-            "key=wl.keys.rounded(step) for numbers.",
+            f"states seldom repeat: {self.repeat_rate:.0%} of the latest {WINDOW:,} were visited before. W needs a "
+            "coarser key: bins=, key=wl.keys.downscale(8, 8) for images, or key=wl.keys.rounded(step) for numbers.",
             RuntimeWarning,
             stacklevel=4,
         )
@@ -437,19 +421,16 @@ class Explorer:
 
     def _checked_q(self, q: ArrayLike, valid: Mask | None, n_dimensions: Sequence[int] = (1, 2)) -> Floats:
         n = self._agent.n_actions
-        if valid is None and type(q) is np.ndarray and q.dtype.kind == "f" and q.shape[-1:] == (n,):
-            values = q.astype(np.float64)
-            if values.ndim in n_dimensions and math.isfinite(sum(values.ravel().tolist())):
-                return values
         try:
             given = np.asarray(q)
             values = given.astype(np.float64) if given.dtype.kind in "iuf" else np.zeros(0)
         except Exception:  # Any object can be given.
             values = np.zeros(0)
-        if valid is not None and values.shape == valid.shape:
+        fits = values.ndim in n_dimensions and values.shape[-1] == n and (valid is None or values.shape == valid.shape)
+        if fits and valid is not None:
             values[~valid] = 0.0  # Those are often infinite.
-        fits_mask = valid is None or values.shape == valid.shape
-        if values.ndim not in n_dimensions or values.shape[-1] != n or not (fits_mask and np.isfinite(values).all()):
+        # The sum takes less time, but may overflow.
+        if not fits or not (math.isfinite(sum(values.ravel().tolist())) or np.isfinite(values).all()):
             raise InvalidObservation(f"q must be {n} finite numbers, one for each action, got {shown(q)}.")
         return values
 

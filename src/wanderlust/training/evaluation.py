@@ -240,9 +240,13 @@ class RepeatedEvaluation:
         is_same = is_deterministic or self.env.reset_seed is not None
         shortcut = self._remaining_return if is_deterministic else None
         totals: list[float] = []
-        has_model = self._has_model and not agent.uses_masks  # It has no masks.
+        # A model has no masks. Its time limit must be that of the environment, as far as observed.
+        has_limit = self.dynamics.shortest_truncation in (None, self.env.horizon)
+        has_model = self._model is not None and has_limit and not agent.uses_masks
         is_exact = has_model and not is_same
-        while not is_exact and len(totals) < self._max_episodes and not self._is_enough(totals):
+        while not is_exact and len(totals) < self._max_episodes:
+            if len(totals) >= self._episodes and is_precise(totals, *self.dynamics.return_range):
+                break
             seed = None if totals else self._seed
             total, had_tie = run_episode(agent, self.env, len(totals) + 1, seed, random, shortcut)
             totals.append(total)
@@ -255,27 +259,17 @@ class RepeatedEvaluation:
         self._latest = policy, is_deterministic, returns
         return returns.copy()
 
-    def _is_enough(self, totals: list[float]) -> bool:
-        return len(totals) >= self._episodes and is_precise(totals, *self.dynamics.return_range)
-
     @property
     def _is_deterministic(self) -> bool:
         """Whether the environment appears deterministic, and the model, if it is known, does not contradict."""
         return self.dynamics.is_deterministic and not self._has_stochastic_model
-
-    @property
-    def _has_model(self) -> bool:
-        """Whether the model is known and has the same time limit as the environment, as far as observed."""
-        shortest, horizon = self.dynamics.shortest_truncation, self.env.horizon
-        return self._model is not None and (shortest is None or shortest == horizon)
 
     def _exact_return(self, agent: Agent) -> float:
         """Return the expected return of the greedy policy, with ties uniform, within the time limit."""
         assert self._model is not None
         assert self.env.horizon is not None
         q = np.zeros((self._model.n_states, self._model.n_actions))  # States that are unknown to the agent are ties.
-        known = agent.tables["target"]
-        q[: len(known)] = known
+        q[: len(agent.state_index)] = agent.tables["target"]
         horizon = min(self.env.horizon, MAX_EPISODE_STEPS)
         return float(episode_returns(self._model.mdp, [uniform_over_ties(q)], horizon)[0])
 
@@ -316,8 +310,7 @@ class Evaluation(NamedTuple):
 class EvaluateEvery(Callback):
     """Evaluates the greedy policy every `steps` steps in a separate environment; `history` has all results.
 
-    Without `env`, that is a copy of the training environment. Then a policy that has not changed is not evaluated
-    again, and one episode is enough if training has shown one start state and one outcome per action.
+    Without `env`, that is a copy of the training environment; see `RepeatedEvaluation`.
     """
 
     def __init__(self, steps: int, *, episodes: int = 10, env: Env[Any, Any] | None = None, seed: int = 0) -> None:

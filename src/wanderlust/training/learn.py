@@ -111,8 +111,11 @@ def learn(
         first_seed: int | None = loop.agent.seed
     else:
         budget = changes.pop("budget", None)
-        _reject_with_resume(explorer, {"seed": seed, "reward_range": reward_range, "preset": preset, **changes})
         cls = explorer if isinstance(explorer, type) else None
+        given = {"seed": seed, "reward_range": reward_range, "preset": preset, **changes}
+        for name, value in {"explorer": None if cls else explorer, **given}.items():
+            if value is not None:
+                raise InvalidSetting(f"resume uses the explorer and the settings of its file; remove {name}={value!r}.")
         source = resume if isinstance(resume, Agent) else check_path("resume", resume)
         is_new = new_episode or is_vector
         loop, first_seed = checkpoints.load(tabular_env, source, cls, steps=steps, new_episode=is_new)
@@ -129,10 +132,7 @@ def learn(
         error.agent = loop.agent  # type: ignore[attr-defined]
         error.add_note("The agent trained so far is the attribute `agent` of this error.")
         if not loop.between_steps:
-            error.add_note(
-                "It was interrupted while it learned from a step, so that it could not be saved for resuming; earlier "
-                "checkpoints are unchanged."
-            )
+            error.add_note("It was interrupted while it learned from a step; earlier checkpoints are unchanged.")
         raise
     if not is_vector:
         loop.agent.resumable = checkpoints.described(loop)
@@ -186,11 +186,8 @@ def _extend_budget(loop: TrainingLoop, budget: int | None, *, quiet: bool) -> No
         agent.settings = replace(agent.settings, budget=budget)
         agent.adapt()
     elif loop.steps > before and not quiet:
-        print(
-            f"wanderlust: the budget of this training is {before:,} steps; later steps explore as at its end. "
-            f"budget={loop.steps} would extend it.",
-            file=sys.stderr,
-        )
+        advice = f"later steps explore as at its end. budget={loop.steps} would extend it."
+        print(f"wanderlust: the budget of this training is {before:,} steps; {advice}", file=sys.stderr)
 
 
 def _run(loop: TrainingLoop, callbacks: list[Callback], seed: int | None) -> None:
@@ -289,17 +286,6 @@ def _vector_steps(loop: TrainingLoop, current: SubEnvironment, seed: int | None)
         observations, rewards, terminated, truncated, infos = call_environment(
             loop.env, functools.partial(vector.step, batch), where
         )
-
-
-def _reject_with_resume(explorer: str | type | None, arguments: Mapping[str, Any]) -> None:
-    if isinstance(explorer, str):
-        raise InvalidSetting(
-            f"resume uses the explorer of its file; remove {explorer!r} (only a user-defined explorer must be given, "
-            "as a class)."
-        )
-    for name, value in arguments.items():
-        if value is not None:
-            raise InvalidSetting(f"resume uses the settings of its file; remove {name}={value!r}.")
 
 
 def _notices(loop: TrainingLoop) -> Iterator[str]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from wanderlust.agents.agent import Agent
 from wanderlust.agents.history import TrainingCurves
-from wanderlust.agents.masks import checked_mask
+from wanderlust.agents.masks import Mask, checked_mask
 from wanderlust.core.errors import (
     EnvironmentFailed,
     InvalidReward,
@@ -116,8 +116,10 @@ class TrainingLoop:
         """Return the action that the agent takes in the current state; the loop is not between two steps then."""
         self.between_steps = False
         try:
-            state = self.next_state
-            return self.agent.act(state, self.mask) if self.uses_masks else self.agent.act(state)
+            mask = None
+            if self.uses_masks:
+                mask = call_environment(self.env, self._valid_actions, lambda: self._position("step"))
+            return self.agent.act(self.next_state, mask)
         except BaseException:
             self._undo_choice()
             raise
@@ -157,13 +159,8 @@ class TrainingLoop:
             curves.add(step, self.recent_returns, agent.discovered)
         self.between_steps = True
 
-    @property
-    def mask(self) -> Any:
-        """The valid actions in the current state."""
-        env = self.env
-        return call_environment(
-            env, lambda: checked_mask(env.action_mask(self.info), env.n_actions), lambda: self._position("step")
-        )
+    def _valid_actions(self) -> Mask:
+        return checked_mask(self.env.action_mask(self.info), self.env.n_actions)
 
     def _transition(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
         """Take an action in the environment and check what it returns."""
@@ -259,7 +256,5 @@ def checked_reward(reward: Any) -> float:
     except Exception:  # Any object can be given.
         number = math.nan
     if not abs(number) <= MAX_REWARD:  # True for NaN as well.
-        raise InvalidReward(
-            f"the reward {shown(reward)} is not valid; it must be a number from {-MAX_REWARD:g} to {MAX_REWARD:g}."
-        )
+        raise InvalidReward(f"the reward {shown(reward)} must be a number from {-MAX_REWARD:g} to {MAX_REWARD:g}.")
     return number

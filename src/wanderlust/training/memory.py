@@ -55,9 +55,8 @@ class TrainingGuard:
         if self._warns_of_states and step >= FIRST_WARNING and self._repeats.rate < SELDOM:
             self._warns_of_states = False
             warnings.warn(
-                f"states seldom repeat: {100 * self._repeats.rate:.0f} % of the latest {self._repeats.steps:,} steps "
-                "were in a state visited before, so a tabular agent learns little. A coarser `key`, fewer `bins` or, "
-                "if layouts change, a `reset_seed` let states repeat; `wanderlust diagnose` tells which.",
+                f"states seldom repeat: {self._repeats.rate:.0%} of the latest {self._repeats.steps:,} steps were in a "
+                "state visited before. Use a coarser `key`, fewer `bins` or, if layouts change, a `reset_seed`.",
                 RuntimeWarning,
                 stacklevel=4,
             )
@@ -70,7 +69,6 @@ class TrainingGuard:
         # To enlarge the tables and to save them takes another copy of what has grown.
         if available < RESERVE + used - self._used_before:
             raise InsufficientMemory(
-                f"training was stopped after {step:,} steps, before the machine swaps: {1 - self._repeats.rate:.2g} "
-                f"new states per step, {available / 1e9:.1f} GB of memory are left. States that seldom repeat need a "
-                "coarser `key` or fewer `bins`."
+                f"training was stopped after {step:,} steps, with {available / 1e9:.1f} GB of memory left and "
+                f"{1 - self._repeats.rate:.2g} new states per step; use a coarser `key` or fewer `bins`."
             )

@@ -34,8 +34,7 @@ Frame = NDArray[np.uint8]
 def check_video(name: str, options: Mapping[str, Any], path: Path) -> None:
     """Check before the training that the video can be recorded and written."""
     check_video_file(path)
-    env = rendering_env(name, options)
-    with _errors(name), contextlib.closing(env):
+    with _errors(name), contextlib.closing(rendering_env(name, options)) as env:
         env.reset(seed=0)
         _render(env)
 
@@ -90,11 +89,7 @@ def rendering_env(name: str, options: Mapping[str, Any]) -> Any:
         env = make_environment(name, **options)
     if env.render_mode != "rgb_array":
         env.close()
-        raise InvalidEnvironment(
-            f"--video needs an environment with render_mode='rgb_array', but {name!r} cannot be "
-            f"made with it: {reason}. Leave --video out, or let the function that returns the environment accept "
-            "render_mode."
-        )
+        raise InvalidEnvironment(f"--video needs render_mode='rgb_array', which {name!r} does not have: {reason}.")
     return env
 
 
