@@ -62,6 +62,23 @@ def test_keys_are_those_of_original_observations():
     assert model.visitation.n_states == len(observed)
 
 
+def test_the_last_observation_of_an_episode_is_that_before_normalization():
+    env = gym.wrappers.FlattenObservation(gym.make("FrozenLake-v1", is_slippery=False, max_episode_steps=5))
+    env = VecNormalize(make_vec_env(lambda: env, n_envs=1))
+    model = VisitationDQN("MlpPolicy", env, key="hash", **SMALL).learn(200)
+    assert len(model.visitation.visits) <= 16
+
+
+def test_a_second_training_begins_new_episodes_and_unseeded_ones_differ():
+    env = gym.make("CliffWalking-v1")
+    models = [VisitationDQN("MlpPolicy", env, explorer="random", **SMALL).learn(40) for _ in range(2)]
+    assert not np.array_equal(*(model.replay_buffer.actions[:40] for model in models))
+    recorded = models[0].visitation._progress.episodes
+    assert len(recorded[0].actions) > 0
+    models[0].learn(1)
+    assert len(recorded[0].actions) <= 4  # The steps between two updates of the network.
+
+
 def test_a_saved_model_has_its_explorer(algorithm, tmp_path):
     env = gym.make("FrozenLake-v1", is_slippery=False)
     model = algorithm("MlpPolicy", env, explorer="vv-count", seed=2, greedy_episodes=0.25, **SMALL).learn(120)

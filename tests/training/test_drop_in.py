@@ -2,12 +2,14 @@
 
 import itertools
 
+import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.spaces import Box, Dict, Discrete
 
 import wanderlust as wl
 from wanderlust.core.errors import BadFile, InvalidObservation, InvalidSetting
+from wanderlust.training.drop_in import Episode
 
 N_STATES, N_ACTIONS = 30, 3
 IMAGES = Box(0, 255, (5, 6, 3), np.uint8)
@@ -130,6 +132,63 @@ def test_a_loaded_explorer_continues_exactly(changes, tmp_path):
         wl.Explorer.load(tmp_path / "agent.npz")
 
 
+@pytest.mark.parametrize("episode", [{"states": [1], "actions": [99]}, {"states": [], "actions": [0]}])
+def test_forged_episodes_are_refused(episode, tmp_path):
+    explorer = of_images(greedy_episodes=1.0)
+    explorer.observe(image(0), 0, image(1), True, reward=1.0)
+    explorer._progress.episodes[0] = Episode(True, True, **episode)
+    explorer.save(tmp_path / "w.npz")
+    with pytest.raises(BadFile, match="an episode has an action"):
+        wl.Explorer.load(tmp_path / "w.npz")
+
+
+def test_equal_observations_are_one_state():
+    class Tensor:  # As those of PyTorch: compared by identity, but an array.
+        def __array__(self, dtype=None, copy=None):
+            return numbers
+
+    space, numbers = Box(-1, 1, (40,), np.float32), np.linspace(-1, 0, 40).astype(np.float32)
+    explorer = wl.Explorer("vv-ucb", observation_space=space, n_actions=2, key="hash")
+    explorer.observe(numbers, 0, -numbers, True)
+    numbers[-1] = -0.0
+    for equal in (numbers, numbers.astype(float), numbers.tolist(), Tensor()):
+        np.testing.assert_array_equal(explorer.values(equal), explorer._agent.tables["visitation"][0])
+        explorer.observe(equal, 1, None, True)
+    assert explorer.n_states == 1
+    assert explorer.bonus(-numbers, 0) == 0.0
+    explorer.explain(-numbers, [0.0, 0.0])
+    assert len(explorer.visits) == 1, "to look at a state does not add it"
+    in_dict = wl.Explorer("vv-ucb", observation_space=Dict(a=space), n_actions=2, key="hash")
+    for _ in range(2):
+        in_dict.observe({"a": Tensor()}, 0, None, True)
+    assert in_dict.n_states == 1
+
+
+def test_rows_that_only_reset_an_environment_are_not_valid():
+    """Gymnasium's default: the step after the end of an episode resets the environment, whatever the action is."""
+    envs = gym.vector.SyncVectorEnv([lambda: gym.make("FrozenLake-v1", is_slippery=False)] * 2)
+    w = wl.Explorer("vv-ucb", observation_space=envs.single_observation_space, n_actions=4, reward_range=(0, 1))
+    observations, over, n_valid = envs.reset(seed=0)[0], np.zeros(2, bool), 0
+    for _ in range(300):
+        actions = w.act(observations, np.zeros((2, 4)))
+        following, rewards, terminated, truncated, _ = envs.step(actions)
+        w.observe(observations, actions, following, terminated, truncated, rewards, valid=~over)
+        n_valid += np.count_nonzero(~over)
+        observations, over = following, terminated | truncated
+    assert w.visits.sum() == n_valid < 600
+    assert not w.visits[[5, 7, 11, 12, 15]].any(), "nothing is done in a hole or at the goal"
+
+
+@pytest.mark.parametrize("max_states", [3, 65, 130])
+def test_any_number_of_states_can_be_the_maximum(max_states):
+    explorer = of_images(max_states=max_states)
+    for state in range(300):
+        explorer.act(image(state), np.zeros(N_ACTIONS))
+        if state % 2:
+            explorer.observe(image(state), 0, image(state + 1), False)
+        assert len(explorer.visits) <= max_states
+
+
 def test_states_that_were_not_visited_lately_are_forgotten(tmp_path):
     explorer = of_images(max_states=20, reward_range=(0, 1))
     for state in range(100):  # Each state once; 0 before every other, so that it is never forgotten.
@@ -217,7 +276,7 @@ def test_greedy_episodes_repeat_the_best_one_while_its_states_come_again(tmp_pat
     assert repr(explorer) == "<Explorer vv-ucb, seed 0: 546 steps, 180 states visited>"
     explorer._progress.best.actions[0] = 9
     explorer.save(tmp_path / "w.npz")
-    with pytest.raises(BadFile, match="best episode"):
+    with pytest.raises(BadFile, match="an episode has an action"):
         wl.Explorer.load(tmp_path / "w.npz")
     explorer._progress.best.actions[0] = 0
     episode(explorer, start=3, reward=2.0, actions=[0] * 6)
@@ -259,6 +318,9 @@ def test_a_warning_if_states_never_repeat():
     assert len(caught) == 1, "of one of them, once"
     assert (explorer.repeat_rate, coarse.n_states) == (0.0, 25)
     assert coarse.repeat_rate > 0.9
+    coarse = wl.Explorer("vv-ucb", observation_space=Box(0, 1, (2,)), n_actions=2, key=wl.keys.rounded(9.0))
+    with pytest.warns(RuntimeWarning, match="finer key"):
+        walk()
 
 
 @pytest.mark.parametrize(
@@ -267,6 +329,7 @@ def test_a_warning_if_states_never_repeat():
         (wl.keys.rounded(0.5), ([0.1, 1.0], [-0.2, 1.2]), [0.1, 1.3]),
         (wl.keys.simhash(16), (np.arange(8.0), 2.0 * np.arange(8.0)), -np.arange(8.0)),
         (wl.keys.downscale(2, 2, 4), (np.full((9, 7, 3), 100), np.full((9, 7, 3), 110)), np.full((9, 7, 3), 200)),
+        (wl.keys.downscale(2, 2), (np.full((5, 9, 9), 100), np.full((5, 9, 9), 101)), np.full((5, 9, 9), np.tri(9))),
         (wl.keys.downscale(2, 3), (np.eye(12) * 200, np.eye(12) * 201), np.eye(12)[::-1] * 200),
     ],
 )
@@ -292,6 +355,15 @@ def test_keys(key, same, other, tmp_path):
         (lambda: wl.Explorer("vv-ucb", observation_space=IMAGES, n_actions=2, key="info:x"), "info"),
         (lambda: wl.Explorer("vv-ucb", observation_space=IMAGES, n_actions=2, key=lambda o, info: 0), "needs info"),
         (lambda: of_images().act([image(0)], np.zeros((2, N_ACTIONS))), "2 environments"),
+        (lambda: of_images().observe(image(0)[0], 0, image(1), False), "shape"),
+        (lambda: of_images().observe(image(0) + 0.5, 0, image(1), False), "uint8"),
+        (lambda: wl.Explorer("vv-ucb", observation_space=IMAGES, n_actions=2, key="hash", n_states=9), "max_states"),
+        (
+            lambda: wl.Explorer(
+                "vv-ucb", observation_space=Box(0, 1, (9, 9)), n_actions=2, key=wl.keys.downscale(2, 2)
+            ),
+            "high=",
+        ),
         (lambda: wl.keys.downscale(0, 3), "height"),
         (lambda: wl.keys.downscale(30, 3)(np.zeros((5, 5))), "30 x 3"),
     ],

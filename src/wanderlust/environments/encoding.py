@@ -250,6 +250,8 @@ class StateEncoder:
     name: str = ""
     """The field of `info`, or the name of the function."""
     function: Callable[..., Any] | None = None
+    array: tuple[str, tuple[int, ...]] | None = None
+    """The type and the shape of the observations, if `kind` is 'content' and they are from a given Box space."""
 
     def key(self, observation: Any, info: Mapping[str, Any] | None = None, env: Any = None) -> Hashable:
         """Return the state key of an observation; some kinds need `info` or the environment."""
@@ -260,7 +262,7 @@ class StateEncoder:
             assert self.bins is not None
             return self.bins.key_of(observation)
         if self.kind == CONTENT:
-            return state_key(observation)
+            return state_key(observation if self.array is None else _as_array(observation, *self.array))
         if self.kind == INFO:
             values = _needed("info", info, f"the state is its field {self.name!r}")
             if self.name not in values:
@@ -311,6 +313,7 @@ class StateEncoder:
             "bins": None if self.bins is None else self.bins.to_plain(),
             "name": self.name,
             "function": {"key": type(key).__name__, **asdict(key)} if type(key) in _SAVED_KEYS else None,
+            "array": self.array,
         }
 
     @classmethod
@@ -327,7 +330,9 @@ class StateEncoder:
             options = dict(plain["function"])
             by_name: dict[str, Any] = {key.__name__: key for key in _SAVED_KEYS}
             function = by_name[options.pop("key")](**options)
-        return cls(kind, space, bins, name, function if kind == FUNCTION else None)
+        array = plain.get("array")
+        array = None if array is None else (np.dtype(str(array[0])).name, tuple(map(int, array[1])))
+        return cls(kind, space, bins, name, function if kind == FUNCTION else None, array)
 
 
 _SAVED_KEYS = Downscale, Rounded, SimHash
@@ -359,11 +364,15 @@ def make_encoder(
     is_field = isinstance(key, str) and key.startswith(INFO_PREFIX) and key != INFO_PREFIX
     if isinstance(env, Space) and (is_field or (callable(key) and _takes_info(key))):
         raise InvalidSetting(f"key={shown(key)} needs info, which is not given here; make it part of the observation.")
+    if isinstance(key, Downscale) and isinstance(space, Box) and space.high.max() < key.high:
+        largest = f"the observation space has {space.high.max():g}"
+        raise InvalidSetting(f"high={key.high:g} must be the largest value of downscale's images, but {largest}.")
     if callable(key):
         return StateEncoder(FUNCTION, name=str(getattr(key, "__qualname__", type(key).__qualname__)), function=key)
     if isinstance(key, str) and key == "hash":
         has_hash = isinstance(env, Env) and callable(getattr(env.unwrapped, "hash", None))
-        return StateEncoder(ENVIRONMENT if has_hash else CONTENT)
+        array = (env.dtype.name, env.shape) if isinstance(env, Box) else None
+        return StateEncoder(ENVIRONMENT if has_hash else CONTENT, array=array)
     if is_field:
         return StateEncoder(INFO, name=key.removeprefix(INFO_PREFIX))
     raise InvalidSetting(f"key must be 'hash', 'info:field' or a function of the observation, got {shown(key)}.")
@@ -403,8 +412,22 @@ def _takes_info(function: Callable[..., Any]) -> bool:
     return len([p for p in positional if p.default is p.empty]) >= 2
 
 
+def _as_array(observation: Any, dtype: str, shape: tuple[int, ...]) -> NDArray[Any]:
+    """Return an observation of a Box space as an array of its type, so that equal ones have the same bytes."""
+    try:
+        given = np.asarray(observation)
+        array = given.astype(dtype)
+    except Exception:  # Any object can be given.
+        given = array = np.zeros(0)
+    if array.shape != shape or (array.dtype.kind in "iu" and given.dtype != array.dtype and (given != array).any()):
+        raise InvalidObservation(f"observations are arrays of {dtype} of the shape {shape}, got {shown(observation)}.")
+    return array + 0.0 if array.dtype.kind == "f" else array  # -0.0 equals 0.0.
+
+
 def state_key(observation: Any) -> Hashable:
     """Return an observation as a hashable state key: numbers, strings and tuples of them; large arrays as bytes."""
+    if not isinstance(observation, np.ndarray | np.generic) and hasattr(observation, "__array__"):
+        observation = np.asarray(observation)  # A tensor.
     if isinstance(observation, np.ndarray):
         if observation.size <= _SMALL_ARRAY and observation.dtype.kind in "biuf":
             return state_key(observation.ravel().tolist())

@@ -47,11 +47,11 @@ class Downscale:
         """Return the key of an image, [row, column] or [row, column, channel]; channels first also works."""
         image = _numbers(observation)
         if image.ndim == 3:
-            image = image.mean(axis=0 if image.shape[0] in (1, 3, 4) else 2)
+            image = image.mean(axis=0 if image.shape[0] < image.shape[2] else 2)
         if image.ndim != 2 or image.shape[0] < self.height or image.shape[1] < self.width:
             size = f"{self.height} x {self.width}"
             raise InvalidObservation(f"downscale needs an image of at least {size} pixels, got {shown(observation)}.")
-        for axis, n in ((0, self.height), (1, self.width)):
+        for axis, n in ((0, int(self.height)), (1, int(self.width))):
             starts = np.arange(n) * image.shape[axis] // n
             sizes = np.diff(np.append(starts, image.shape[axis]))
             image = np.add.reduceat(image, starts, axis=axis) / np.expand_dims(sizes, 1 - axis)

@@ -18,22 +18,27 @@ from gymnasium.spaces import Discrete
 from wanderlust.core.errors import MissingPackage, check_instance
 from wanderlust.environments.bins import Bounds, Counts
 from wanderlust.environments.encoding import Key
+from wanderlust.environments.vector import entry_of
 from wanderlust.training.drop_in import Explorer
 
 try:
     import torch
     from stable_baselines3 import DQN
     from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
+    from stable_baselines3.common.vec_env import VecEnvWrapper
 except ImportError as error:
     raise MissingPackage("VisitationDQN needs Stable-Baselines3: pip install 'wanderlust[sb3]'.") from error
+
+
+_ORIGINAL = "original_terminal_observation"
 
 
 class VisitationMixin(OffPolicyAlgorithm):
     """An off-policy algorithm of Stable-Baselines3 whose actions during training are those of an explorer.
 
-    The state key is computed from the observation as the environment gives it, before `VecNormalize`. The scale of
-    exploration follows the rewards that Q learns from. `greedy_episodes` is the share of episodes that exploit once a
-    positive reward was received; see `wl.Explorer`.
+    The state key is computed from the observation before `VecNormalize`; images have their channels first, as for the
+    policy. The scale of exploration follows the rewards that Q learns from. `greedy_episodes` is the share of episodes
+    that exploit once a positive reward was received; see `wl.Explorer`.
     """
 
     visitation: Explorer
@@ -68,13 +73,24 @@ class VisitationMixin(OffPolicyAlgorithm):
     def _setup_model(self) -> None:
         super()._setup_model()
         if not hasattr(self, "visitation"):  # A loaded model has it.
+            seed = int(np.random.default_rng().integers(2**31)) if self.seed is None else self.seed
             # The reach of W is that of Q.
-            defaults = {"discount": self.gamma, "gamma_w": self.gamma, "seed": self.seed or 0}
+            defaults = {"discount": self.gamma, "gamma_w": self.gamma, "seed": seed}
             self.visitation = Explorer(
                 observation_space=self.observation_space,
                 n_actions=int(check_instance("action_space", self.action_space, Discrete).n),
                 **(defaults | self._explorer_arguments),
             )
+
+    def _setup_learn(self, *args: Any, **kwargs: Any) -> Any:
+        before = self._last_obs
+        result = super()._setup_learn(*args, **kwargs)
+        if self._last_obs is not before:  # The environments were reset.
+            self.visitation.reset()
+        normalize = self._vec_normalize_env
+        if normalize is not None and not isinstance(normalize.venv, _LastObservations):
+            normalize.venv = _LastObservations(normalize.venv)
+        return result
 
     def _sample_action(
         self, learning_starts: int, action_noise: Any = None, n_envs: int = 1
@@ -99,6 +115,20 @@ class VisitationMixin(OffPolicyAlgorithm):
         self.logger.record("explorer/states", self.visitation.n_states)
 
 
+class _LastObservations(VecEnvWrapper):
+    """Environments below `VecNormalize`; keeps the last observation of an episode as it is before normalization."""
+
+    def reset(self) -> Any:
+        return self.venv.reset()
+
+    def step_wait(self) -> Any:
+        step = self.venv.step_wait()
+        for info in step[3]:
+            if "terminal_observation" in info:
+                info[_ORIGINAL] = info["terminal_observation"]
+        return step
+
+
 class _Recorder:
     """A replay buffer that shows each transition to the explorer: observations are the original ones, episodes end."""
 
@@ -107,7 +137,8 @@ class _Recorder:
 
     def add(self, obs: Any, next_obs: Any, action: Any, reward: Any, done: Any, infos: Any) -> None:
         truncated = np.array([bool(info.get("TimeLimit.truncated", False)) for info in infos])
-        self.explorer.observe(obs, action.ravel(), next_obs, done & ~truncated, truncated, self.rewards)
+        following = [info[_ORIGINAL] if _ORIGINAL in info else entry_of(next_obs, i) for i, info in enumerate(infos)]
+        self.explorer.observe(obs, action.ravel(), following, done & ~truncated, truncated, self.rewards)
         self.buffer.add(obs, next_obs, action, reward, done, infos)
 
 

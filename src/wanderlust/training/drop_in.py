@@ -32,7 +32,7 @@ from wanderlust.agents import file
 from wanderlust.agents.agent import Agent
 from wanderlust.agents.masks import Mask, checked_mask, excluded_actions
 from wanderlust.agents.presentation import Explanation
-from wanderlust.agents.settings import MAX_ACTIONS, Settings
+from wanderlust.agents.settings import MAX_ACTIONS, MAX_VALUE, Settings
 from wanderlust.core.errors import (
     BadFile,
     InvalidExplorer,
@@ -56,6 +56,7 @@ from wanderlust.explorers.choice import bernoulli, greedy_action, random_action
 from wanderlust.learning.td import EXCLUDED, NO_SIGNAL, TARGET, Floats
 from wanderlust.training.adaptive import TaskEstimate, adapt, adapted_fields
 from wanderlust.training.loop import checked_reward
+from wanderlust.training.memory import FIRST_WARNING
 
 SWEEP_PAIRS = 20_000
 """The default of `sweep_pairs` for observations: about 20 microseconds per step, and all pairs of most tasks."""
@@ -70,6 +71,9 @@ _MAX_RECENT = 256
 _MAX_REPEATED = 10_000
 """The number of steps of an episode that greedy episodes repeat at most."""
 _ABOUT = "drop_in"
+
+
+_Value = Annotated[float, msgspec.Meta(ge=-MAX_VALUE, le=MAX_VALUE)]
 
 
 class Episode(msgspec.Struct):
@@ -90,13 +94,13 @@ class Progress(msgspec.Struct):
     max_states: Annotated[int, msgspec.Meta(ge=2)]
     adapted: tuple[str, ...]
     """The explorer's fields that follow the observed rewards and outcomes."""
-    rewards: tuple[float, float] | None
+    rewards: tuple[_Value, _Value] | None
     """The smallest and the largest reward observed; None if there are none yet, or the range was given."""
     estimates_rewards: bool
     is_stochastic: bool = False
     has_reward: bool = False
     """Whether a positive reward was observed."""
-    steps: int = 0
+    steps: Annotated[int, msgspec.Meta(ge=0, lt=2**62)] = 0
     episodes: list[Episode] = []
     """[environment]: its current episode."""
     best: Episode = msgspec.field(default_factory=Episode)
@@ -131,6 +135,8 @@ class Explorer:
         actions of the best episode with a positive return, as long as they meet the same states.
         """
         encoding = None
+        if observation_space is not None and n_states is not None:
+            raise InvalidSetting("n_states is the number of integer states; with observation_space give max_states.")
         if observation_space is not None:
             space = check_instance("observation_space", observation_space, Space)
             n_actions = check_integer("n_actions", n_actions, low=1, high=MAX_ACTIONS)
@@ -192,35 +198,45 @@ class Explorer:
         terminated: Any,
         truncated: Any = False,
         reward: Any = None,
+        *,
+        valid: Any = True,
     ) -> None:
         """Count the visit and learn W from a transition, or from one of each environment.
 
         At the end of an episode `next_observation` is its last one, not the first of the next episode. The last step of
-        an episode that the caller ends is truncated. `reward` only sets the scale of exploration.
+        an episode that the caller ends is truncated. `reward` only sets the scale of exploration. `valid` is False for
+        an environment that was reset instead of making a transition.
         """
         given = observation, action, next_observation, terminated, truncated, reward
         is_batch = isinstance(terminated, list | tuple) or getattr(terminated, "ndim", 0) > 0
         steps = zip(*(_rows(each, len(terminated)) for each in given), strict=True) if is_batch else (given,)
-        for environment, step in enumerate(steps):
-            self._observe(environment, *step)
+        flags = _rows(valid, len(terminated) if is_batch else 1)
+        for environment, (step, flag) in enumerate(zip(steps, flags, strict=True)):
+            if check_flag("valid", flag):
+                self._observe(environment, *step)
+
+    def reset(self) -> None:
+        """Begin new episodes: the caller has reset the environments before their episodes ended."""
+        self._progress.episodes.clear()
 
     def values(self, observation: Any) -> Floats:
         """Return W of every action for an observation; the explorer must learn W."""
         agent = self._agent
         self._check_has_w()
-        first = agent.index_of(self._state(observation)) * agent.n_actions
+        first = agent.index_of(self._state(observation, adds=False)) * agent.n_actions
         return agent.learner.values[agent.spec.visitation, first : first + agent.n_actions].copy()
 
     def bonus(self, observation: Any, action: int) -> float:
         """Return the bonus to add to the reward of the action just observed; 0 unless the explorer has one."""
         agent = self._agent
-        index, action = agent.index_of(self._state(observation)), check_index("action", action, agent.n_actions)
+        action = check_index("action", action, agent.n_actions)
+        index = agent.index_of(self._state(observation, adds=False))
         visits = int(agent.learner.visits[index * agent.n_actions + action])
         return float(agent.configured_explorer.bonus(visits)) if visits else 0.0
 
     def explain(self, observation: Any, q: ArrayLike) -> Explanation:
-        """Return its choice for an observation with these Q-values, and the reasons."""
-        state = self._state(observation)
+        """Return its choice for an observation with these Q-values, and the reasons; not that of a greedy episode."""
+        state = self._state(observation, adds=False)
         self._set_q(state, self._checked_q(q, None, n_dimensions=(1,)))
         return self._agent.explain(state)
 
@@ -275,9 +291,9 @@ class Explorer:
         names = adapted_fields(type(agent.configured_explorer), agent.configured_explorer.extra_tables())
         if not set(progress.adapted) <= set(names):
             raise BadFile(f"{path}: {agent.explorer!r} has no adapted fields {', '.join(progress.adapted)}.")
-        best = progress.best
-        if len(best.actions) != len(best.states) or not set(best.actions) <= set(range(agent.n_actions)):
-            raise BadFile(f"{path}: its best episode has an action without a state or above {agent.n_actions - 1}.")
+        for episode in (progress.best, *progress.episodes):
+            if len(episode.actions) != len(episode.states) or not set(episode.actions) <= set(range(agent.n_actions)):
+                raise BadFile(f"{path}: an episode has an action without a state or above {agent.n_actions - 1}.")
         agent.learner.counters.step = max(progress.steps, agent.steps)
         self = object.__new__(cls)
         self._connect(agent, progress, arrays[file.LAST_VISITS].copy())
@@ -285,6 +301,8 @@ class Explorer:
 
     def _act(self, environment: int, observation: Any, q: Floats, mask: Mask | None) -> int:
         state = self._state(observation)
+        if (self._n_indices or 0) >= self._progress.max_states:
+            state, _ = self._with_room(state, state)
         self._set_q(state, q)
         agent, episode, best = self._agent, self._episode(environment), self._progress.best
         if not episode.is_greedy:
@@ -311,8 +329,8 @@ class Explorer:
         steps = progress.steps = agent.steps
         self._n_discovered += agent.discovered - n_discovered  # Forgotten states are counted again.
         self._repeats.add(steps, self._n_discovered)
-        if not self._warned and self._repeats.steps == WINDOW and self.repeat_rate < SELDOM:
-            self._warn()
+        if not self._warned and steps >= FIRST_WARNING and self._repeats.steps == WINDOW:
+            self._warn_of_states()
         if progress.greedy_episodes > 0.0:
             episode = self._episode(environment)
             if reward is not None:
@@ -356,8 +374,8 @@ class Explorer:
         task = TaskEstimate((low, supposed), progress.is_stochastic, stage=0)
         adapt(agent, task, progress.adapted, binned=False)
 
-    def _state(self, observation: Any) -> int:
-        """Return the state of an observation; a new one gets the next index."""
+    def _state(self, observation: Any, *, adds: bool = True) -> int:
+        """Return the state of an observation; a new one has the next index, and is kept if `adds`."""
         encoding = self._agent.encoding
         if encoding is None:
             return observation  # type: ignore[no-any-return]
@@ -368,6 +386,8 @@ class Explorer:
             short: Hashable = key
             if type(key) is bytes and len(key) > _DIGEST_BYTES:
                 short = hashlib.blake2b(key, digest_size=_DIGEST_BYTES).digest()
+            if not adds:
+                return encoding.keys.find(short)
             state = encoding.keys.add(short)
             if len(self._recent) >= _MAX_RECENT:
                 self._recent.clear()
@@ -387,6 +407,7 @@ class Explorer:
             return state, next_state
         latest = np.argsort(-self._last_visits[: len(keys)], kind="stable")[: self._progress.max_states // 2]
         kept = np.unique([*latest, state, next_state])
+        self._agent.index_of(len(keys) - 1)  # The latest one may not be known to the agent.
         self._agent = file.without_states(self._agent, kept)
         left = StateKeys([keys.key_of(index) for index in kept], limit=keys.limit)
         self._agent.encoding = replace(encoding, keys=left)
@@ -397,14 +418,20 @@ class Explorer:
             episode.value, episode.repeats = -math.inf, False
         return int(np.searchsorted(kept, state)), int(np.searchsorted(kept, next_state))
 
-    def _warn(self) -> None:
+    def _warn_of_states(self) -> None:
+        """Warn once if the state key is too fine or too coarse for W."""
+        if self.repeat_rate < SELDOM:
+            text = (
+                f"states seldom repeat: {self.repeat_rate:.0%} of the latest {WINDOW:,} were visited before, so W "
+                "cannot guide exploration. Use a coarser key: bins=, key=wl.keys.downscale(8, 8) for images, or "
+                "key=wl.keys.rounded(step) for numbers."
+            )
+        elif self.n_states == 1 and self._agent.encoding is not None:
+            text = "all observations are the same state, so W cannot guide exploration. Use a finer key."
+        else:
+            return
         self._warned = True
-        warnings.warn(
-            f"states seldom repeat: {self.repeat_rate:.0%} of the latest {WINDOW:,} were visited before. W needs a "
-            "coarser key: bins=, key=wl.keys.downscale(8, 8) for images, or key=wl.keys.rounded(step) for numbers.",
-            RuntimeWarning,
-            stacklevel=4,
-        )
+        warnings.warn(text, RuntimeWarning, stacklevel=4)
 
     @property
     def _n_indices(self) -> int | None:
@@ -416,8 +443,8 @@ class Explorer:
             raise InvalidExplorer(f"{self._agent.explorer!r} does not learn visitation values.")
 
     def _checked_mask(self, mask: ArrayLike) -> Mask:
-        n, is_batch = self._agent.n_actions, isinstance(mask, np.ndarray) and mask.ndim == 2
-        return np.array([checked_mask(row, n) for row in np.asarray(mask)]) if is_batch else checked_mask(mask, n)
+        n, is_batch = self._agent.n_actions, isinstance(mask, np.ndarray | list | tuple) and np.ndim(mask) == 2
+        return np.array([checked_mask(row, n) for row in mask]) if is_batch else checked_mask(mask, n)
 
     def _checked_q(self, q: ArrayLike, valid: Mask | None, n_dimensions: Sequence[int] = (1, 2)) -> Floats:
         n = self._agent.n_actions
