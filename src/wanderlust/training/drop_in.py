@@ -443,8 +443,10 @@ class Explorer:
             raise InvalidExplorer(f"{self._agent.explorer!r} does not learn visitation values.")
 
     def _checked_mask(self, mask: ArrayLike) -> Mask:
-        n, is_batch = self._agent.n_actions, isinstance(mask, np.ndarray | list | tuple) and np.ndim(mask) == 2
-        return np.array([checked_mask(row, n) for row in mask]) if is_batch else checked_mask(mask, n)
+        n = self._agent.n_actions
+        if isinstance(mask, np.ndarray | list | tuple) and np.ndim(mask) == 2:
+            return np.array([checked_mask(row, n) for row in mask])
+        return checked_mask(mask, n)
 
     def _checked_q(self, q: ArrayLike, valid: Mask | None, n_dimensions: Sequence[int] = (1, 2)) -> Floats:
         n = self._agent.n_actions
