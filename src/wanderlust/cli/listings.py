@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import math
 from collections.abc import Sequence
+from importlib.resources import files
 from pathlib import Path
+from string import Template
 from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import arg
@@ -13,6 +15,7 @@ from tyro.conf import arg
 from wanderlust.cli.options import OptionalFile, Pairs, read_options
 from wanderlust.core.errors import InvalidSetting, check_choice
 from wanderlust.core.files import check_writable, shown_path, write_file
+from wanderlust.version import __version__
 
 if TYPE_CHECKING:
     from wanderlust.core.hardness import Hardness
@@ -23,6 +26,13 @@ _HEADINGS = (
     "world", "states", "horizon", "random walks per visit of the rarest state", "random return / optimal (%)",
     "smallest action gap", "value norm", "steps to the farthest state", "diameter",
 )  # fmt: skip
+
+_SOFTWARE = Template("""\
+@software{wanderlust,
+  author = {{The wanderlust developers}},
+  title = {wanderlust: exploration for sparse-reward reinforcement learning},
+  version = {$version}
+}""")
 
 
 def worlds(
@@ -65,13 +75,21 @@ def worlds(
     _print_listing(entries)
 
 
-def explorers() -> None:
+def explorers(
+    *, bibtex: Annotated[bool, arg(help="Print the references of the explorers and of this package as BibTeX.")] = False
+) -> None:
     """List the explorers with their options, default values and descriptions.
 
     Example: wanderlust explorers
+
+    Example: wanderlust explorers --bibtex
     """
     from wanderlust.explorers.protocol import explorer_class, explorer_names, explorer_options
 
+    if bibtex:
+        references = (files("wanderlust.explorers") / "references.bib").read_text(encoding="utf-8")
+        print(f"{references}\n{_SOFTWARE.substitute(version=__version__)}")
+        return
     entries = []
     for name in explorer_names():
         options = [(f"{option.name}={option.default}", option.text) for option in explorer_options(name)]
