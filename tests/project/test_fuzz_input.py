@@ -129,7 +129,9 @@ def mutated(draw, texts):
 
 
 TEXT_MAPS = [TOY, TOY_EXAMPLE, PRISON, DEEP_GRIDWORLD]
-TOML_MAPS = ["map = '''\nS.A\n.P#\n'''\nstep = -0.1\nname = \"mine\"\n[legend]\nA = \"treasure 10 enter down right\"\n"]
+SWEEPS = [
+    "worlds = ['toy']\nexplorers = ['vv-ucb']\nseeds = 3\n[settings]\nkappa = [0.1, 1]\n[[zip]]\nsteps = [9]\nbudget = [5]\n"
+]
 
 
 def check_map_world(world):
@@ -165,16 +167,20 @@ def test_text_maps(text):
 
 
 @MANY
-@given(st.tuples(st.just("map.toml"), mutated(TOML_MAPS)) | st.tuples(st.just("map.txt"), mutated(TEXT_MAPS)))
-@example(("map.toml", b"a = " + b"[" * 1000))
-@example(("map.toml", b"a = " + b"9" * 5000))
-@example(("map.toml", b".".join([b"a"] * 100_000) + b" = 1"))
-@example(("map.toml", b"map = '''\nS.A\n'''\n[legend]\nA = 'treasure\\n1'\n"))
-@example(("map.toml", b'map = "S.\\nS."\nname = "a\\u2028b"\n'))
-def test_map_files(folder, file):
-    name, contents = file
-    (folder / name).write_bytes(contents)
-    check_map(folder / name)
+@given(mutated(TEXT_MAPS))
+def test_map_files(folder, contents):
+    (folder / "map.txt").write_bytes(contents)
+    check_map(folder / "map.txt")
+
+
+@MANY
+@given(mutated(SWEEPS))
+@example(b"a = " + b"[" * 1000)
+@example(b"a = " + b"9" * 5000)
+@example(b".".join([b"a"] * 100_000) + b" = 1")
+def test_sweep_files(folder, contents):
+    (folder / "sweep.toml").write_bytes(contents)
+    fails_well(wl.Sweep.from_file, folder / "sweep.toml")
 
 
 # --- Settings and options --------------------------------------------------------------------------
@@ -456,8 +462,8 @@ def test_worlds_with_odd_parts(name, value):
 # --- Command lines ---------------------------------------------------------------------------------
 
 ARGUMENTS = [
-    "toy", "map.txt", "map.toml", "agent.npz", "folder", "pipe", "--help", "x" * 300, "x" * 300 + ".txt", "", " ", "-",
-    "--", "-1", "0", "1e3", "nan", "9" * 5000, "a\0b", "\ud800", "é", "[/b]", "toy:x", ":", "hash", "a=b", "=",
+    "toy", "map.txt", "sweep.toml", "agent.npz", "folder", "pipe", "--help", "x" * 300, "x" * 300 + ".txt", "", " ",
+    "-", "--", "-1", "0", "1e3", "nan", "9" * 5000, "a\0b", "\ud800", "é", "[/b]", "toy:x", ":", "hash", "a=b", "=",
     "kappa=nan", "horizon=1e400", "depth=" + "9" * 5000, "slips=[1]", "map=S.", "--state", "--seed", "--steps",
     "--explorer", "--index", "--speed", "--json", "--set", "--env", "--bins", "--bounds", "--key", "--video", "--plot",
     "--save", "--quiet", "--nonsense", "1=-3,3", "1=a,b", "²=1,2", "9" * 5000 + "=1,2", "ucb1", "math:pi",
@@ -476,7 +482,7 @@ def files(tmp_path_factory):
     (folder / "folder").mkdir()
     os.mkfifo(folder / "pipe")
     (folder / "map.txt").write_text("S.A\n\nA = treasure 1\n")
-    (folder / "map.toml").write_text(TOML_MAPS[0])
+    (folder / "sweep.toml").write_text(SWEEPS[0])
     return folder
 
 

@@ -19,7 +19,8 @@ from wanderlust.core.errors import BadFile, InvalidSetting
 T = TypeVar("T")
 
 MAX_DOTS = 20
-"""The most dots outside of texts in a line of TOML."""
+"""The most dots outside of texts and numbers in a line of TOML."""
+_NUMBERS = re.compile(r"(?<![\w.])[+-]?\d[\d_]*\.\d[\d_]*(?:[eE][+-]?\d+)?(?![\w.])")
 _TEXTS_AND_COMMENTS = re.compile(
     r"""'''.*?'''|\"{3}(?:\\.|[^\\])*?\"{3}|"(?:\\.|[^"\\\n])*"|'[^'\n]*'|\#[^\n]*""", re.DOTALL | re.VERBOSE
 )
@@ -54,8 +55,9 @@ def parse_toml(text: str) -> dict[str, Any]:
     """Return the table of a TOML text, or raise `BadFile`."""
     # The parser needs memory that grows with the square of the parts of a dotted key, a.b.c...
     for number, line in enumerate(_TEXTS_AND_COMMENTS.sub(_line_breaks, text).split("\n"), start=1):
+        line = _NUMBERS.sub("", line)
         if line.count(".") > MAX_DOTS:
-            raise BadFile(f"not a TOML file: line {number} has {line.count('.'):,} dots outside of texts.")
+            raise BadFile(f"not a TOML file: line {number} has {line.count('.'):,} dots in names.")
     try:
         return tomllib.loads(text)
     except RecursionError:

@@ -128,7 +128,7 @@ class Run:
         for name in ("world", "explorer", "env_version", "model"):
             if not isinstance(value := getattr(self, name), str):
                 raise InvalidSetting(f"the {name} of a run must be a string, got {shown(value)}.")
-        if self.world.endswith((".toml", ".txt")):
+        if self.world.endswith(".txt"):
             raise InvalidSetting(
                 f"a run cannot depend on the file {self.world!r}, which may change: "
                 "give the map's text as the world's option `map`."

@@ -20,7 +20,6 @@ import itertools
 import json
 import math
 import re
-import tomllib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -45,6 +44,7 @@ from wanderlust.core.errors import (
     unknown_name,
 )
 from wanderlust.core.files import check_path, read_text_file, shown_path, write_file
+from wanderlust.core.schema import parse_toml
 from wanderlust.core.user_code import announce_imports, check_allowed, modules_named
 from wanderlust.environments.tabular import ENCODER_OPTIONS, tabular_from_options
 from wanderlust.experiments.execute import Execution
@@ -178,9 +178,9 @@ class Sweep:
         path = check_path("the sweep", path)
         text = read_text_file(path, max_bytes=MAX_BYTES)
         try:
-            values = tomllib.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise BadFile(f"{shown_path(path)}: not valid TOML ({error}).") from None
+            values = parse_toml(text)
+        except BadFile as error:
+            raise BadFile(f"{shown_path(path)}: {error}") from None
         naming_code = {name: value for name, value in values.items() if name not in ("name", "worlds")}
         modules = check_allowed(shown_path(path), naming_code, allow_code)
         announce_imports(modules if imports else [], "as allowed by --allow-code")

@@ -149,7 +149,7 @@ def checked_setup(setup: Setup, extra_explorers: tuple[str, ...] = ()) -> Setup:
     is_map, is_built_in = "map" in options, name in world_names() or name in EXAM_WORLDS
     if not is_map and not is_built_in:
         raise unknown_name("world", name, world_names())
-    if is_map and (is_built_in or name.endswith((".txt", ".toml")) or "\n" in name or not name.strip()):
+    if is_map and (is_built_in or name.endswith(".txt") or "\n" in name or not name.strip()):
         raise InvalidSetting(f"a painted world needs a name of its own in one line, got {shown(name)}.")
     check_options(f"world {name!r}", options, [option.name for option in world_options("map" if is_map else name)])
     options = {option: checked(option, value, _WORLD_OPTIONS.get(option, Value)) for option, value in options.items()}
