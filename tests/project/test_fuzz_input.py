@@ -130,7 +130,8 @@ def mutated(draw, texts):
 
 TEXT_MAPS = [TOY, TOY_EXAMPLE, PRISON, DEEP_GRIDWORLD]
 SWEEPS = [
-    "worlds = ['toy']\nexplorers = ['vv-ucb']\nseeds = 3\n[settings]\nkappa = [0.1, 1]\n[[zip]]\nsteps = [9]\nbudget = [5]\n"
+    "worlds = ['toy']\nexplorers = ['vv-ucb']\nseeds = 3\n"
+    "[settings]\nkappa = [0.1, 1]\n[[zip]]\nsteps = [9]\nbudget = [5]\n"
 ]
 
 
