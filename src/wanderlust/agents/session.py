@@ -116,7 +116,7 @@ class Session:
         self._advance(until)
 
     def change_dynamics(self, mdp: TabularMDP) -> None:
-        """Go on with other dynamics of the same states and actions; what was learned stays."""
+        """Go on with other dynamics of the same states and actions; what was learnt stays."""
         check_later(mdp, self.world.mdp)
         starts, probabilities = start_distribution(mdp)
         self.run_state = self.run_state._replace(mdp=mdp, starts=starts, start_probabilities=probabilities)

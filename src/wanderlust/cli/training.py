@@ -187,7 +187,7 @@ class Training(Callback):
                     raise
                 return f" The agent trained so far could not be saved: {error}"
         if saved_at is None:
-            return " Nothing could be saved, since the agent was interrupted while it learned from a step."
+            return " Nothing could be saved, since the agent was interrupted while it learnt from a step."
         agent = "The agent trained so far" if saved_at == loop.step else f"The agent after {counted(saved_at, 'step')}"
         return f" {agent} is saved in {path}; continue with --resume {path}: {self._resume_command(path)}"
 

@@ -83,7 +83,7 @@ class EnvironmentFailed(WanderlustError):
 
 
 class InsufficientMemory(WanderlustError):
-    """A training that was stopped before the machine swaps; `agent` is what it has learned."""
+    """A training that was stopped before the machine swaps; `agent` is what it has learnt."""
 
 
 class MissingPackage(WanderlustError):

@@ -241,7 +241,7 @@ def time_penalties(results: Sequence[Result]) -> list[float]:
 
 
 def time_penalty_sentence(penalties: Sequence[float], n_runs: int) -> str:
-    """Return a sentence on the runs that learned from rewards without their time penalty; "" if there are none."""
+    """Return a sentence on the runs that learnt from rewards without their time penalty; "" if there are none."""
     if not penalties:
         return ""
     low, high = f"{min(penalties):g}", f"{max(penalties):g}"

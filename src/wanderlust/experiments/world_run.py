@@ -17,7 +17,7 @@ With `measure="exam"` a run measures the exact returns of two policies at 12 ste
 scale: of the explorer's own target policy, greedy for Q with ties broken uniformly, and of the policy that is best by
 the data, optimal in the model with the observed frequencies and mean rewards. The return is E[Σ γᵗ r_t] from the start,
 without a time limit. The second policy shows what the data of an explorer are worth, whatever its own Q-table has
-learned from them. Actions that were never taken are not available in its model. In states without any action taken the
+learnt from them. Actions that were never taken are not available in its model. In states without any action taken the
 policy is uniform, and their value is 0. `learning_return` is the return of the behaviour.
 """
 

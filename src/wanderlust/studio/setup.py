@@ -77,7 +77,7 @@ class LaneSetup(Strict, frozen=True):
 
 
 class Change(Strict, frozen=True):
-    """A map that replaces the one of the world at a step; what the explorers have learned stays."""
+    """A map that replaces the one of the world at a step; what the explorers have learnt stays."""
 
     step: Steps
     map: Annotated[str, Meta(max_length=limits.MAX_MAP_TEXT)]

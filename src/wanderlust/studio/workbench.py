@@ -71,7 +71,7 @@ class Lane:
         return self.session.step
 
     def advance(self, until: int) -> None:
-        """Run up to a step, at most to the end; what was learned stays if the world changes."""
+        """Run up to a step, at most to the end; what was learnt stays if the world changes."""
         until = min(until, self.length)
         while self._changes and self._changes[0][0] <= until:
             step, world = self._changes.pop(0)

@@ -46,7 +46,7 @@ class Checkpoint(Callback):
     """Saves the agent and the training loop every `every` steps and at the end; `learn(env, resume=path)` resumes.
 
     If the path contains `{step}`, every checkpoint is a separate file; otherwise each one replaces the previous one.
-    Checkpoints are always taken between two steps. If a step was interrupted while the agent learned from it, nothing
+    Checkpoints are always taken between two steps. If a step was interrupted while the agent learnt from it, nothing
     is saved at the end, and the previous checkpoint remains.
     """
 

@@ -132,7 +132,7 @@ def learn(
         error.agent = loop.agent  # type: ignore[attr-defined]
         error.add_note("The agent trained so far is the attribute `agent` of this error.")
         if not loop.between_steps:
-            error.add_note("It was interrupted while it learned from a step; earlier checkpoints are unchanged.")
+            error.add_note("It was interrupted while it learnt from a step; earlier checkpoints are unchanged.")
         raise
     if not is_vector:
         loop.agent.resumable = checkpoints.described(loop)

@@ -91,7 +91,7 @@ class TrainingLoop:
 
     @property
     def step(self) -> int:
-        """The number of steps that the agent has learned from, including those before a resume."""
+        """The number of steps that the agent has learnt from, including those before a resume."""
         return self.agent.steps
 
     def begin_episode(self, seed: int | None = None) -> None:
@@ -213,7 +213,7 @@ class TrainingLoop:
         from wanderlust.training import checkpoints
 
         if not self.between_steps:
-            raise WanderlustError(f"{path}: not saved, since the agent was interrupted while it learned from a step.")
+            raise WanderlustError(f"{path}: not saved, since the agent was interrupted while it learnt from a step.")
         self.agent.resumable = checkpoints.described(self)
         self.agent.save(path)
 
