@@ -78,7 +78,7 @@ def test_keys_do_not_change_by_accident():
         ('{"world":"toy"}', "'explorer'"),
         ('{"world":"toy","explorer":"random","sed":1}', "Did you mean 'seed'"),
         ('{"world":"toy","explorer":"random","seed":-1}', "seed must be"),
-        ('{"world":"a.toml","explorer":"random"}', "option `map`"),
+        ('{"world":"a.txt","explorer":"random"}', "option `map`"),
         ('{"world":"toy","explorer":"random","preset":"as_writen"}', "Did you mean 'as_written'"),
         ('{"world":"toy","explorer":"random","settings":3}', "table of names"),
     ],

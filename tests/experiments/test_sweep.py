@@ -150,7 +150,7 @@ def test_ranges_and_lists(given, values):
         ("seeds = 2", "memory = 'fll'", r"toml: memory: .* Did you mean 'full'"),
         ("kappa = [0.1, 1]", "kappa = []", r"toml: settings\.kappa: the list is empty"),
         ("count = 2", "cuont = 2", r"toml: settings\.gamma_w\.cuont: .* Did you mean 'count'"),
-        ("seeds = 2", "seeds = [", r"not valid TOML"),
+        ("seeds = 2", "seeds = [", "not a TOML file"),
         ("seeds = 2", "zip = [{kappa = [1], steps = [1, 2]}]", r"toml: zip\.0: .* kappa has 1, steps has 2"),
         ("seeds = 2", "zip = [{kappa = [1]}]", r"'kappa' is given twice: in settings\.kappa and in zip\.0"),
         ('worlds = ["prison", "toy"]', "", r"worlds: give at least one world"),

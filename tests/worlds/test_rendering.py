@@ -199,7 +199,7 @@ def test_frames_can_be_collected():
 def test_rendering_without_a_mode_warns():
     env = WorldEnv("toy")
     env.reset()
-    with pytest.warns(UserWarning, match="render_mode='rgb_array', 'ansi' or 'human'"):
+    with pytest.warns(UserWarning, match="render_mode: 'rgb_array', 'ansi' or 'human'"):
         assert env.render() is None
 
 

@@ -84,8 +84,7 @@ class ExecutionOptions(Execution):
     """Where and how runs are executed."""
 
     on: Place = "local"
-    """Where runs are executed: local (this machine), ray (the cluster of RAY_ADDRESS, or a new one here), or
-    ray://HOST:PORT."""
+    """Where runs are executed: local (this machine), ray (RAY_ADDRESS, or a cluster of its own), or ray://HOST:PORT."""
     jobs: OptionalNumber = None
     time_limit: Annotated[float | None, arg(metavar="SECONDS")] = None
     processes: Suppress[bool | None] = None
