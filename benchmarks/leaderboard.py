@@ -56,8 +56,8 @@ PAGE = ROOT / "docs" / "leaderboard.md"
 N_SEEDS, FEW_SEEDS = 20, 10
 """The page compares both halves of the seeds. Slow explorers, and options that were chosen for the return while
 learning alone, have the first half."""
-SLOW = {"bootstrapped": FEW_SEEDS, "random-prior": FEW_SEEDS, "thompson": FEW_SEEDS, "rlsvi": 5, "psrl": 5}
-"""The number of seeds of explorers that need more than 20 µs per step."""
+SLOW = ("bootstrapped", "random-prior", "thompson", "rlsvi", "psrl")
+"""Explorers that need more than 20 µs per step."""
 COMPUTES = ("learns", "one sweep", "plans")
 _DIGITS, _CURVE_DIGITS = 4, 3
 _TINY = 1e-6
@@ -229,12 +229,11 @@ def entries(explorers: Collection[str]) -> list[tuple[int, tuple[str, ...], dict
     """
     one, two = ({name: tuned_settings(total).get(name, {}) for name in explorers} for total in TOTALS)
     searched, found = tuned_settings("searched"), []
-    for seeds in sorted({N_SEEDS, *SLOW.values()}, reverse=True):
-        names = [name for name in explorers if SLOW.get(name, N_SEEDS) == seeds]
+    for seeds, names in ((N_SEEDS, {*explorers} - {*SLOW}), (FEW_SEEDS, {*explorers} & {*SLOW})):
         found += [
             (seeds, TOTALS, {name: one[name] for name in names if one[name] == two[name]}),
             (seeds, TOTALS[:1], {name: one[name] for name in names if one[name] != two[name]}),
-            (min(seeds, FEW_SEEDS), TOTALS[1:], {name: two[name] for name in names if one[name] != two[name]}),
+            (FEW_SEEDS, TOTALS[1:], {name: two[name] for name in names if one[name] != two[name]}),
         ]
     return [
         *found,

@@ -3,6 +3,7 @@
 import io
 import json
 import re
+import sys
 
 import numpy as np
 import pytest
@@ -292,6 +293,21 @@ def test_settings_are_compared_within_a_world_and_its_options(tmp_path):
     assert "best in hard: vv-ucb: success" in table
     # The text of a map is not shown.
     assert "treasure" not in table
+
+
+def test_a_report_needs_no_code_of_the_explorers(tmp_path, monkeypatch, command):
+    """A report needs none of the modules that its runs used, and imports none of them."""
+    source = "from typing import NamedTuple\nclass Own(NamedTuple):\n    x: float\n    @classmethod\n"
+    source += "    def configure(cls, problem, *, x: float = 1.0):\n        return cls(float(x))\n"
+    (tmp_path / "sweep_explorer.py").write_text(source)
+    monkeypatch.syspath_prepend(tmp_path)
+    sweep = wl.Sweep(worlds="toy", explorers="sweep_explorer:Own", settings={"steps": 20, "x": [1, 2]}, seeds=2)
+    assert len(sweep.run(tmp_path / "results", jobs=1, quiet=True)) == 4
+    (tmp_path / "sweep_explorer.py").unlink()
+    sys.modules.pop("sweep_explorer")
+    code, printed = command("report", str(tmp_path / "results"))
+    assert (code, "4 of 4 runs stored" in printed) == (0, True)
+    assert "sweep_explorer" not in sys.modules
 
 
 def test_a_report_without_the_list_of_runs(tmp_path):
