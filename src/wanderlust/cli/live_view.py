@@ -1,7 +1,7 @@
 """The player of `watch`: a run, its frames, and playing it in a terminal.
 
-A frame has a map of the visits, a map of the exploration values, and the status of the run. A cell of a map has two
-characters, which get darker with its value; the first one is `@` for the agent, or the letter of what is in the cell.
+A frame has a map of the visits, a map of the exploration values, and the status of the run. A map is an image of which
+each character shows two pixels, one above the other.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import Console, ConsoleDimensions
+from rich.console import Console, ConsoleDimensions, Group, RenderableType
 from rich.live import Live
+from rich.style import Style
+from rich.table import Table
 from rich.text import Text
 
 from wanderlust.agents.session import Session
@@ -22,31 +24,56 @@ from wanderlust.agents.settings import resolve
 from wanderlust.core.errors import InvalidEnvironment
 from wanderlust.core.mdp import FloatArray
 from wanderlust.core.planning import reachable_states
+from wanderlust.environments.make import make_environment
 from wanderlust.environments.model import world_from_gym
 from wanderlust.learning.state import TERMINAL
 from wanderlust.worlds import World, make_world, world_names
-from wanderlust.worlds.drawing import AGENT, by_cell, describe_layer, display_layout, logarithmic, shaded
+from wanderlust.worlds.base import CellKind, Layout
+from wanderlust.worlds.drawing import by_cell, display_layout, logarithmic, rgb
 from wanderlust.worlds.grid import MAP_SUFFIXES
 
 EVALUATIONS = 200
 """Number of evaluations of the greedy policy during a run; the setting `evaluate_every` overrides it."""
 _FRAMES_PER_SECOND, _MAX_STEPS_PER_FRAME = 12, 2_000
-_GAP = "   "
-_SHADED = ".S"
-"""Letters of cells that show nothing but their value."""
+MIN_SPEED, MAX_SPEED = 1 / 60, float(_FRAMES_PER_SECOND * _MAX_STEPS_PER_FRAME)
+"""The limits of the speed, in steps per second."""
+_GAP = 3
+
+_VISITS = ("#1b2330", "#2c5580", "#59a9c4", "#f1eecb")
+_EXPLORATION = ("#271a33", "#7c2d6b", "#dd6a3f", "#fbe38e")
+_UNKNOWN, _WALL, _AGENT, _REWARD, _PENALTY = "#12161d", "#565c68", "#ff3d8b", "#43d675", "#ff5d5d"
+_KINDS = {
+    CellKind.WALL: _WALL, CellKind.PENALTY: _PENALTY, CellKind.REWARD: _REWARD, CellKind.TREASURE: _REWARD,
+}  # fmt: skip
+_COLORS = {"agent": _AGENT, "reward": _REWARD, "penalty": _PENALTY, "wall": _WALL}
+
+Pixels = NDArray[np.uint8]
+"""[row, column, (red, green, blue)]"""
 
 
 def make_watched_world(name: str, options: dict[str, Any]) -> World:
     """Return a built-in world, that of a map file, or that of a Gymnasium environment with a model."""
     if name in world_names() or name.endswith(MAP_SUFFIXES):
         return make_world(name, **options)
+    env = make_environment(name, **options)
     try:
-        return world_from_gym(name, **options)
+        return world_from_gym(env)
     except InvalidEnvironment as error:
         raise InvalidEnvironment(
             f"{error} `watch` shows built-in worlds, map files, and environments that have a model; "
             f"`wanderlust train {name} --video run.gif` records an episode in any environment."
         ) from error
+    finally:
+        env.close()
+
+
+class Heatmap(NamedTuple):
+    """A map of values as intensities."""
+
+    heading: str
+    intensity: FloatArray
+    """[row, column]: from 0 to 1, NaN for cells without a value."""
+    palette: tuple[str, ...]
 
 
 class Snapshot(NamedTuple):
@@ -55,9 +82,8 @@ class Snapshot(NamedTuple):
     title: str
     state: int
     """The agent's current state."""
-    maps: dict[str, FloatArray]
-    """Heading -> intensity [row, column] from 0 to 1, NaN for cells without a value: the visits, and the values by
-    which the explorer prefers states."""
+    maps: tuple[Heatmap, Heatmap]
+    """The visits, and the values by which the explorer prefers states."""
     status: list[str]
     """Step, discovery, return and first reward, in words."""
 
@@ -73,6 +99,11 @@ class WatchedRun:
         self.title = f"{world.name}, {explorer}, seed {seed}"
         self.layout = display_layout(world)
         self._n_reachable = int(reachable_states(world.mdp).sum())
+
+    @property
+    def step(self) -> int:
+        """Number of steps so far."""
+        return self.session.step
 
     def snapshot(self) -> Snapshot:
         """Return the run at the current step."""
@@ -90,12 +121,12 @@ class WatchedRun:
         return Snapshot(
             title=f"{self.title} ({layer})" if layer else self.title,
             state=state,
-            maps={
-                f"visits up to {np.nanmax(visits):,.0f}": logarithmic(visits),
-                f"{name} {_range(sign * best)}": _ranks(best),
-            },
+            maps=(
+                Heatmap(f"visits up to {np.nanmax(visits):,.0f}", logarithmic(visits), _VISITS),
+                Heatmap(f"{name} {_range(sign * best)}", _ranks(best), _EXPLORATION),
+            ),
             status=[
-                f"step {self.session.step:,} of {self.length:,}",
+                f"step {self.step:,} of {self.length:,}",
                 f"discovered {discovered:,} of {self._n_reachable:,} states",
                 f"greedy return {evaluated}",
                 f"first reward at step {reward_at:,}" if reward_at else "no positive reward yet",
@@ -117,37 +148,56 @@ def _range(values: FloatArray) -> str:
 # --- Frames ------------------------------------------------------------------------------------------------
 
 
-def draw_frame(run: WatchedRun, size: ConsoleDimensions) -> str:
-    """Return the current frame for a terminal of this size; of a larger map, the part around the agent."""
-    snapshot, layout = run.snapshot(), run.layout
-    status = textwrap.wrap(_GAP.join(snapshot.status), size.width)
-    width, height = (size.width - len(_GAP)) // 2, size.height - 2 - len(status)
-    row, column = int(layout.row[snapshot.state]), int(layout.column[snapshot.state])
-    rows, columns = _part(layout.rows, row, height), _part(layout.columns, column, width // 2)
-    letters = describe_layer(layout, int(layout.layer[snapshot.state])).letter
-    letters[row, column] = AGENT
-    maps = [
-        [heading, *_draw(letters[rows, columns], intensity[rows, columns])]
-        for heading, intensity in snapshot.maps.items()
-    ]
-    lines = [_GAP.join(part[:width].ljust(width) for part in parts) for parts in zip(*maps, strict=True)]
-    return "\n".join([snapshot.title[: size.width], *lines, *status][: size.height])
+def draw_map(layout: Layout, state: int, heatmap: Heatmap, width: int, height: int) -> Pixels:
+    """Return a map as an image of at most `width` by `height` pixels.
+
+    A cell is as large as possible. In a map that is too large, a pixel is a square of cells: it shows the agent, else a
+    reward, a wall or the cell of the largest intensity.
+    """
+    stops, intensity = np.array([rgb(color) for color in heatmap.palette], np.float64), heatmap.intensity
+    position = np.nan_to_num(intensity) * (len(stops) - 1)
+    mixed = np.stack([np.interp(position, np.arange(len(stops)), channel) for channel in stops.T], axis=-1)
+    colors, priority = mixed.round().astype(np.uint8), np.nan_to_num(intensity, nan=-1.0)
+    colors[np.isnan(intensity)] = rgb(_UNKNOWN)
+    kinds = layout.kind[layout.layer[state]]
+    for rank, (kind, color) in enumerate(_KINDS.items(), start=2):
+        colors[kinds == kind], priority[kinds == kind] = rgb(color), rank
+    agent = int(layout.row[state]), int(layout.column[state])
+    colors[agent], priority[agent] = rgb(_AGENT), np.inf
+    pooled = max(-(-layout.columns // max(width, 1)), -(-layout.rows // max(height, 1)))
+    order = np.argsort(priority, axis=None)
+    row, column = np.unravel_index(order, priority.shape)
+    last = np.zeros((-(-layout.rows // pooled), -(-layout.columns // pooled)), np.int64)
+    np.maximum.at(last, (row // pooled, column // pooled), np.arange(len(order)))
+    pixels = colors.reshape(-1, 3)[order[last]]
+    scale = max(min(width // last.shape[1], height // last.shape[0]), 1)
+    return pixels.repeat(scale, axis=0).repeat(scale, axis=1)
 
 
-def _part(length: int, center: int, shown: int) -> slice:
-    """Return the part of a row or column of cells that is shown, with the agent in the middle if possible."""
-    shown = max(shown, 1)
-    first = max(min(center - shown // 2, length - shown), 0)
-    return slice(first, first + shown)
+def draw_frame(run: WatchedRun, size: ConsoleDimensions) -> RenderableType:
+    """Return the current frame for a terminal of this size, in color."""
+    snapshot = run.snapshot()
+    status = textwrap.wrap("   ".join(snapshot.status), size.width)
+    # Title, headings, one blank line and the colors.
+    width, height = (size.width - _GAP) // 2, 2 * (size.height - 4 - len(status))
+    maps = Table.grid(padding=(0, _GAP, 0, 0))
+    images = [draw_map(run.layout, snapshot.state, each, width, height) for each in snapshot.maps]
+    maps.add_row(*(Text(each.heading, no_wrap=True) for each in snapshot.maps))
+    maps.add_row(*map(_half_blocks, images))
+    colors = Text("   ", no_wrap=True).join(Text(f"■ {name}", style=color) for name, color in _COLORS.items())
+    return Group(Text(snapshot.title, style="bold", no_wrap=True), maps, Text(), *map(Text, status), colors)
 
 
-def _draw(letters: NDArray[np.str_], intensity: FloatArray) -> list[str]:
-    """Return the lines of a map."""
+def _half_blocks(image: Pixels) -> Text:
+    """Return an image as text, two rows of pixels in a line."""
     lines = []
-    for names, shades in zip(letters, shaded(intensity, width=1), strict=True):
-        cells = [(shade if name in _SHADED else name) + shade for name, shade in zip(names, shades, strict=True)]
-        lines.append("".join(cells))
-    return lines
+    for upper in range(0, len(image), 2):
+        line = Text(no_wrap=True)
+        for column in image[upper : upper + 2].swapaxes(0, 1).tolist():
+            above, *below = (f"#{red:02x}{green:02x}{blue:02x}" for red, green, blue in column)
+            line.append("▀", Style(color=above, bgcolor=below[0] if below else None))
+        lines.append(line)
+    return Text("\n", no_wrap=True).join(lines)
 
 
 # --- Playing a run -------------------------------------------------------------------------------------------
@@ -157,14 +207,15 @@ def show_live(run: WatchedRun, console: Console, speed: float) -> None:
     """Play a run in a terminal, at a number of steps per second, until it ends or the user stops it with Ctrl-C."""
     run.session.advance(0)
     run.snapshot()  # Both compile functions, which takes seconds; the clock starts afterwards.
+    speed = min(max(speed, MIN_SPEED), MAX_SPEED)
     began = time.monotonic()
     with contextlib.suppress(KeyboardInterrupt), Live(console=console, auto_refresh=False) as live:
         while True:
-            live.update(Text(draw_frame(run, console.size), no_wrap=True), refresh=True)
-            if run.session.step == run.length:
+            live.update(draw_frame(run, console.size), refresh=True)
+            if run.step == run.length:
                 break
-            time.sleep(1 / _FRAMES_PER_SECOND)
-            due = min(speed * (time.monotonic() - began), run.session.step + _MAX_STEPS_PER_FRAME, run.length)
-            run.session.advance(int(due))
-    if run.session.step < run.length:
-        console.print(f"stopped at step {run.session.step:,} of {run.length:,}", highlight=False)
+            time.sleep(max(1 / _FRAMES_PER_SECOND, 1 / speed))
+            due = int(speed * (time.monotonic() - began))
+            run.session.advance(min(due, run.step + _MAX_STEPS_PER_FRAME, run.length))
+    if run.step < run.length:
+        console.print(f"stopped at step {run.step:,} of {run.length:,}", highlight=False)

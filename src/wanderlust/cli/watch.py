@@ -17,7 +17,10 @@ _LINES = 4
 def watch(
     world: Annotated[
         Positional[str],
-        arg(metavar="WORLD", help="Built-in world, map file (mine.txt), or environment with a model (FrozenLake-v1)."),
+        arg(
+            metavar="WORLD",
+            help="Built-in world (prison), map file (mine.txt), or Gymnasium environment with a model (FrozenLake-v1).",
+        ),
     ],
     *,
     explorer: Annotated[Name, arg(help="Explorer; `wanderlust explorers` lists them.")] = DEFAULT_EXPLORER,
@@ -32,7 +35,7 @@ def watch(
 ) -> None:
     """Show a run live in the terminal: the agent's position, the visits and the exploration value of every state.
 
-    Ctrl-C stops it. If the output is a file or a pipe, it prints a few lines of text.
+    Ctrl-C stops it. If the output is a file or a pipe, or the terminal has no colours, it prints a few lines of text.
 
     Example: wanderlust watch prison --explorer vv-ucb
 
@@ -49,7 +52,7 @@ def watch(
         check_number("speed", speed, low=0, open_low=True)
     console = Console()
     run = WatchedRun(make_watched_world(world, read_options(env, "depth=15")), explorer, seed=seed, **changes)
-    if console.is_terminal and not console.is_dumb_terminal:
+    if console.is_terminal and console.color_system is not None and not console.no_color:
         show_live(run, console, speed or run.length / DEFAULT_SECONDS)
     else:
         for i in range(1, _LINES + 1):
