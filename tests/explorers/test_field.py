@@ -306,7 +306,7 @@ def test_distributions() -> None:
 def test_planners_need_a_full_memory() -> None:
     for explorer in PLANNERS:
         for replay in ("none", "window"):
-            with pytest.raises(wl.WanderlustError, match="plans with the full memory"):
+            with pytest.raises(wl.WanderlustError, match="use replay='full'"):
                 wl.train("prison", explorer, replay=replay)
 
 

@@ -424,7 +424,7 @@ def test_the_share_of_steps_in_states_visited_before():
 
 def test_training_stops_before_the_memory_is_full(available, tmp_path):
     available(memory.RESERVE - 1)
-    with pytest.raises(InsufficientMemory, match=r"0\.3 GB of memory left.*new states per step") as caught:
+    with pytest.raises(InsufficientMemory, match=r"new states per step.*0\.3 GB of memory are left") as caught:
         count_states(save=tmp_path / "a.npz")
     steps = caught.value.agent.steps
     assert 100 < steps < 1000
@@ -442,7 +442,7 @@ def test_failure_in_the_first_reset_saves_nothing(tmp_path):
     [
         ({"fail_at": 3}, r"failed in step 3 of evaluation episode 1 \(after 50 training steps\) with Runt"),
         ({"fail_at_reset": 2}, r"failed in reset of evaluation episode 2 \(after 50 training steps\) with"),
-        ({"reward_at": {2: None}}, r"in step 2 of evaluation episode 1 .*: the reward None must be a number"),
+        ({"reward_at": {2: None}}, r"in step 2 of evaluation episode 1 .*: the reward None is not valid"),
     ],
 )
 def test_failure_during_evaluation(failure, message, tmp_path):

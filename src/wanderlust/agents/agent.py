@@ -284,7 +284,9 @@ class Agent:
         """
         times = check_integer("times", times, low=0)
         if self.spec.memory == NO_MEMORY:
-            raise InvalidSetting("replay needs a memory, but this agent has replay='none'.")
+            raise InvalidSetting(
+                "replay needs a memory, but this agent has replay='none'; use replay='full' or replay='window'."
+            )
         if self.steps:
             loop.replay(*self.pointers[1:], times)
 
@@ -519,7 +521,9 @@ class Agent:
             limit = "at least 0" if self.n_states is None else f"from 0 to {self.n_states - 1}"
             raise InvalidObservation(f"{name} must be a whole number {limit}, got {shown(state)}.")
         if number >= self._max_states:
-            raise InvalidObservation(f"{name} must be below {self._max_states:,}, got {shown(state)}.")
+            raise InvalidObservation(
+                f"{name} must be below {self._max_states:,}, got {shown(state)}; use consecutive states from 0."
+            )
         if number >= self._n_indexed:
             with sufficient_memory(self.spec):
                 more = np.zeros(max(self._n_indexed, number + 1), np.int32)

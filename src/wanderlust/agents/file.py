@@ -155,7 +155,10 @@ def _explorer_class(name: str, explorer: type | None) -> type:
             raise BadFile(f"its explorer is {name!r}, but {explorer_name(found)!r} was given")
         return found
     if ":" in name:
-        raise BadFile(f"its explorer is {name!r}: give the class, Agent.load(path, explorer={name.partition(':')[2]})")
+        raise BadFile(
+            f"its explorer is {name!r}, which is not one of wanderlust's. Give the class: "
+            f"Agent.load(path, explorer={name.partition(':')[2]})"
+        )
     return explorer_class(name)
 
 

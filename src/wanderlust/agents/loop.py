@@ -318,10 +318,15 @@ def new_run(
     starts, probabilities = start_distribution(mdp)
     stochastic = not mdp.deterministic
     if stochastic and n_evaluations * mdp.n_states > MAX_POLICY_ENTRIES:
-        valid = f"at most {MAX_POLICY_ENTRIES // mdp.n_states:,} evaluations of this stochastic world are possible"
-        raise InvalidSetting(f"evaluate_every={settings.evaluate_every}: {valid}.")
+        raise InvalidSetting(
+            f"evaluate_every={settings.evaluate_every} needs {n_evaluations} exact solutions of a stochastic world "
+            f"with {mdp.n_states} states; evaluate at most {MAX_POLICY_ENTRIES // mdp.n_states} times."
+        )
     if stochastic and mdp.n_actions > MAX_ACTIONS_AS_BITS:
-        raise InvalidSetting(f"with {mdp.n_actions} actions, at most {MAX_ACTIONS_AS_BITS} here, use Agent.")
+        raise InvalidSetting(
+            f"a fused run of a stochastic world takes at most {MAX_ACTIONS_AS_BITS} actions, got {mdp.n_actions}; "
+            "use Agent."
+        )
     kept = settings.run_length if keep_trajectory else 0
     position = np.zeros(1, POSITION)[0]
     position.state, position.lowest_reward, position.highest_reward = state, np.inf, -np.inf
@@ -344,7 +349,10 @@ def new_run(
             discount=1.0 if undiscounted_returns else settings.discount,
         )
     except MemoryError:
-        raise InvalidSetting("the results do not fit into memory; reduce steps or increase evaluate_every.") from None
+        raise InvalidSetting(
+            f"the results of {settings.run_length:,} steps, evaluated every {settings.evaluate_every:,} steps, do "
+            "not fit into memory; reduce steps, increase evaluate_every, or set keep_trajectory=False."
+        ) from None
 
 
 # --- One step at a time --------------------------------------------------------------------------------

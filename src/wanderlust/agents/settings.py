@@ -140,7 +140,9 @@ class Settings:
             evaluated=check_choice("evaluated", self.evaluated, ("target", "behaviour")),
         )
         if self.sweeps > 1 and self.replay.memory != "full":
-            raise InvalidSetting(f"sweeps={self.sweeps} needs full memory, but replay is {self.replay.memory!r}.")
+            raise InvalidSetting(
+                f"sweeps={self.sweeps} needs full memory; with replay {self.replay.memory!r} it must be 1."
+            )
 
     @property
     def run_length(self) -> int:
@@ -157,7 +159,9 @@ class Settings:
         try:
             low, high = reward_range
         except Exception:  # Any object that is not a pair.
-            raise InvalidSetting(f"reward_range must be (smallest, largest), got {shown(reward_range)}.") from None
+            raise InvalidSetting(
+                f"reward_range must be two numbers, the smallest and the largest reward, got {shown(reward_range)}."
+            ) from None
         low = check_number("the smallest reward of reward_range", low)
         high = check_number("the largest reward of reward_range", high, low=low)
         problem = Problem(
@@ -171,7 +175,9 @@ class Settings:
         )
         # Values are sums of discounted rewards; their square is computed by some explorers.
         if not problem.value_range < MAX_VALUE or max(-low, high) >= MAX_VALUE:
-            raise InvalidSetting(f"reward_range must be below {MAX_VALUE:g} (1 - discount), got {shown(reward_range)}.")
+            raise InvalidSetting(
+                f"reward_range must not be larger than {MAX_VALUE:g} * (1 - discount), got {shown(reward_range)}."
+            )
         return problem
 
 
@@ -183,7 +189,8 @@ def sufficient_memory(spec: TableSpec) -> Iterator[None]:
     except MemoryError:
         raise InvalidSetting(
             f"the tables do not fit into memory: {len(spec.signal):,} tables, {spec.n_actions:,} actions, replay "
-            f"capacity {spec.capacity:,}, batch {spec.batch_size:,}."
+            f"capacity {spec.capacity:,}, batch {spec.batch_size:,}; use fewer states, actions or heads, or a smaller "
+            "replay."
         ) from None
 
 
@@ -195,9 +202,15 @@ def _check_own_tables(explorer: Any, extra: ExtraTables, replay: Replay) -> None
     if extra.own is None:
         return
     if extra.bonus or extra.visitation or extra.ensemble or not extra.own.initial:
-        raise InvalidExplorer(f"{type(explorer).__name__}: `own` needs an initial value, and no table besides it.")
+        raise InvalidExplorer(
+            f"{type(explorer).__name__}.extra_tables: `own` needs at least one initial value, and cannot be combined "
+            "with bonus, visitation or ensemble."
+        )
     if extra.own.plans and replay.memory != "full":
-        raise InvalidSetting(f"{type(explorer).__name__} plans with the full memory, but replay is {replay.memory!r}.")
+        raise InvalidSetting(
+            f"{type(explorer).__name__} plans with every transition that it has observed; use replay='full' instead of "
+            f"{replay.memory!r}."
+        )
 
 
 def split_changes(
@@ -250,7 +263,10 @@ def make_spec(explorer: Any, problem: Problem, settings: Settings, *, learns_q: 
             behaviour = behaviour_or_head = n_swept
         tables += [(REWARD, settings.discount, False, float(initial)) for initial in own.initial]
     if len(tables) * problem.n_actions > MAX_TABLE_ACTIONS:
-        raise InvalidSetting(f"{heads:,} heads: tables × actions must be at most {MAX_TABLE_ACTIONS:,}.")
+        raise InvalidSetting(
+            f"heads={heads:,} with {problem.n_actions:,} actions is too large: tables × actions must be at most "
+            f"{MAX_TABLE_ACTIONS:,}."
+        )
     signal, discount, minimise, initial = zip(*tables, strict=True)
     spec = TableSpec(
         n_actions=problem.n_actions,
@@ -314,7 +330,10 @@ def resolve(
 ) -> tuple[Settings, dict[str, Any]]:
     """Return the settings of a run and the explorer's options: the world's, the preset's, then the caller's changes."""
     if isinstance(preset, str) and preset == ADAPTIVE:
-        raise InvalidSetting("preset 'adaptive' is for environments; worlds have 'as_written', 'as_published_code'.")
+        raise InvalidSetting(
+            "preset 'adaptive' works in `wl.learn`, `wl.Run.of_model` and with --exact; a run in a world has "
+            "'as_written' and 'as_published_code'."
+        )
     check_choice("preset", preset, WORLD_PRESETS)
     return resolve_settings(world_settings(world), world.n_actions, explorer, preset, changes)
 

@@ -68,7 +68,7 @@ class Bins:
             point = np.full(1, np.nan)
         if point.shape != self.low.shape or np.isnan(point).any():
             raise InvalidObservation(
-                f"observation: must be {len(self.low)} numbers, not NaN, got {shown(observation)}."
+                f"an observation must be {len(self.low)} numbers, none of them NaN, got {shown(observation)}."
             )
         # Clipped before the conversion to integers, because infinity has no integer value.
         position = np.clip((point - self.low) * self._scale, 0, self._last)
@@ -108,8 +108,8 @@ def _limits(space: Box, size: int, bounds: Bounds | None) -> tuple[NDArray[np.fl
     for unbounded in np.flatnonzero((np.abs(low) > _UNBOUNDED) | (np.abs(high) > _UNBOUNDED)):
         i = int(unbounded)
         raise InvalidEnvironment(
-            f"dimension {i} of the observation is unbounded ({low[i]:g} to {high[i]:g}); set its bounds, which bins "
-            f"need: bounds={{{i}: (low, high)}}."
+            f"dimension {i} of the observation is unbounded ({low[i]:g} to {high[i]:g}), so it cannot be divided into "
+            f"bins; set its bounds: bounds={{{i}: (low, high)}}. Values beyond them belong to the outermost bin."
         )
     return low, high
 
@@ -123,7 +123,10 @@ def _by_dimension(bounds: Bounds | None, size: int) -> dict[int, Any]:
         return {check_integer("a dimension of bounds", i, low=0, high=size - 1): pair for i, pair in limits}
     is_list = isinstance(bounds, Sequence) or (isinstance(bounds, np.ndarray) and bounds.ndim > 0)
     if not is_list or isinstance(bounds, str) or len(bounds) != size:
-        raise InvalidSetting(f"bounds must be {size} pairs (low, high), or a dict of pairs, got {shown(bounds)}.")
+        raise InvalidSetting(
+            f"bounds must be one (low, high) or None for each of the {size} dimensions, or a dict from dimension to "
+            f"(low, high), got {shown(bounds)}."
+        )
     return {i: pair for i, pair in enumerate(bounds) if pair is not None}
 
 

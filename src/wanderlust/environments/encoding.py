@@ -162,7 +162,8 @@ class StateKeys:
             if index >= self.limit:
                 del self._indices[key]
                 raise InvalidObservation(
-                    f"more than {self.limit:,} states were discovered; use fewer bins or another key."
+                    f"more than {self.limit:,} states were discovered, the maximum for this number of actions; "
+                    "use a coarser state encoding: fewer bins, or another key."
                 )
             self._keys.append(key)
         return index
@@ -223,7 +224,10 @@ def _to_json(key: Any) -> Any:
         return {_BYTES: key.hex()}
     if isinstance(key, tuple):
         return [_to_json(part) for part in key]
-    raise InvalidObservation(f"state keys of type {type(key).__name__} cannot be saved: {shown(key)}.")
+    raise InvalidObservation(
+        f"state keys of type {type(key).__name__} cannot be saved: {shown(key)}. Use numbers, strings, bytes "
+        "or tuples of them."
+    )
 
 
 def _from_json(stored: Any) -> Hashable:
@@ -267,7 +271,9 @@ class StateEncoder:
             values = _needed("info", info, f"the state is its field {self.name!r}")
             if self.name not in values:
                 known = ", ".join(map(repr, values)) or "nothing"
-                raise InvalidEnvironment(f"key='info:{self.name}': the info has no field {self.name!r}, but {known}.")
+                raise InvalidEnvironment(
+                    f"key='info:{self.name}' needs a field {self.name!r} in every info, but it contains {known}."
+                )
             return state_key(values[self.name])
         if self.kind == ENVIRONMENT:
             inner = _needed("env", env, "the state is the environment's hash").unwrapped
@@ -276,7 +282,10 @@ class StateEncoder:
             carried = None if carried is None else carried.encode()
             return state_key((inner.hash(), getattr(inner, "mission", None), carried))
         if self.function is None:
-            raise InvalidSetting(f"the state key needs the function {self.name!r}: Agent.load(path, key={self.name}).")
+            raise InvalidSetting(
+                f"the state key is the result of the function {self.name!r}, which is not saved with an agent; give "
+                f"it: Agent.load(path, key={self.name})."
+            )
         if not _takes_info(self.function):
             return state_key(self.function(observation))
         return state_key(self.function(observation, _needed("info", info, f"{self.name} takes it")))
@@ -392,7 +401,10 @@ def discrete_key(space: Space[Any], observation: Any) -> Hashable:
             inside = False
     if inside:
         return state_key(observation)
-    raise InvalidObservation(f"the observation {shown(observation)} is outside the observation space {space}.")
+    raise InvalidObservation(
+        f"the observation {shown(observation)} is outside the observation space {space}. If the environment returned "
+        "it, correct the environment or its space, or set a state encoding with key=."
+    )
 
 
 def _as_integer(value: Any) -> int | None:

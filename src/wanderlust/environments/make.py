@@ -45,7 +45,10 @@ def make_environment(env: Env[Any, Any] | str, /, **options: Any) -> Env[Any, An
     if isinstance(env, Env):
         return env
     if not isinstance(env, str):
-        raise InvalidEnvironment(f"environment must be a gymnasium.Env or the name of one, got {type(env).__name__}.")
+        raise InvalidEnvironment(
+            f"an environment must be a gymnasium.Env or the name of one, got {type(env).__name__}; `wl.train` and "
+            "`Agent.evaluate` take a World, `wl.learn` and `wl.tabular` also a VectorEnv."
+        )
     if env in world_names() or env in EXAM_WORLDS:
         register_environments([env])
         # Names that differ in their signs only have the same id.
@@ -126,7 +129,10 @@ def copy_environment(env: Env[Any, Any]) -> Env[Any, Any]:
     try:
         return copy.deepcopy(env)
     except Exception as error:
-        raise InvalidEnvironment(f"{env} cannot be copied ({error}); use EvaluateEvery(..., env=...).") from error
+        raise InvalidEnvironment(
+            f"{env} cannot be copied, neither from its spec nor with deepcopy ({error}); pass an environment for the "
+            "evaluation: EvaluateEvery(..., env=gym.make(...))."
+        ) from error
 
 
 def _gym_make(name: str, options: dict[str, Any]) -> Env[Any, Any]:
@@ -175,4 +181,6 @@ def import_environment_package(name: str) -> None:
                 importlib.import_module(package)
             except ModuleNotFoundError as error:
                 install = "'wanderlust[minigrid]'" if package == "minigrid" else package.replace("_", "-")
-                raise MissingPackage(f"environment {name!r} needs a package: pip install {install}") from error
+                raise MissingPackage(
+                    f"environment {name!r} needs the package {package}, which is not installed: pip install {install}"
+                ) from error

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from gymnasium import Env, Wrapper
 
-from wanderlust.core.errors import EnvironmentFailed, InvalidEnvironment, InvalidWorld, WanderlustError
+from wanderlust.core.errors import EnvironmentFailed, InvalidEnvironment, InvalidWorld, WanderlustError, shown
 from wanderlust.core.mdp import FloatArray, TabularMDP, merge_outcomes
 from wanderlust.environments.make import action_names, grid_layout, make_environment, time_limit
 from wanderlust.environments.tabular import RECORDERS, Tabular
@@ -40,7 +40,10 @@ def world_from_gym(env: Env[Any, Any] | str, **options: Any) -> World:
     model = getattr(env.unwrapped, "P", None)
     name = type(env.unwrapped).__name__ if env.spec is None else str(env.spec.id)
     if not isinstance(model, Mapping | Sequence) or len(model) == 0:
-        raise InvalidEnvironment(f"{name} has no model: env.unwrapped.P must be the table of all transitions.")
+        raise InvalidEnvironment(
+            f"{name} has no model: env.unwrapped.P must be the table of all transitions, as in FrozenLake, "
+            "CliffWalking and Taxi. `wl.learn`, and the commands without --exact, work without a model."
+        )
     mdp = _mdp_from_model(model, name)
     mdp = mdp._replace(start=_start_distribution(env, mdp.n_states, name))
     check_mdp(mdp)  # Before merging, which sets the probability of a single outcome to 1.
@@ -108,7 +111,8 @@ def _mdp_from_model(model: Any, name: str) -> TabularMDP:
                     next_state[i], terminal[i] = operator.index(successor), bool(terminated)
                 except Exception:  # Any object can be an outcome.
                     raise InvalidWorld(
-                        f"{name}: P[{state}][{action}] must list (probability, next state, reward, terminated)."
+                        f"{name}: P[{state}][{action}] must list (probability, next state, reward, terminated), "
+                        f"got {shown(outcome)}."
                     ) from None
     return TabularMDP(probability, next_state, reward, terminal, start=np.zeros(n_states))
 
@@ -134,7 +138,10 @@ def _start_distribution(env: Env[Any, Any], n_states: int, name: str) -> FloatAr
             start = np.full(1, np.nan)
         total = float(start.sum())
         if start.shape != (n_states,) or not abs(total - 1.0) < 1e-6:
-            raise InvalidWorld(f"{name}: initial_state_distrib must be {n_states} probabilities that sum to 1.")
+            raise InvalidWorld(
+                f"{name}: initial_state_distrib must be {n_states} probabilities that sum to 1, got {len(start)} that "
+                f"sum to {total:g}."
+            )
         return start / total
     counts = np.zeros(n_states)
     for seed in range(OBSERVED_RESETS):

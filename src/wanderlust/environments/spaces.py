@@ -46,8 +46,9 @@ def check_discrete(space: Space[Any], where: str) -> None:
     if not isinstance(space, Discrete | MultiDiscrete | MultiBinary | Text | Tuple | Dict):
         use_bins = "bins=8 divides each dimension into 8 bins, " if isinstance(space, Box) and not where else ""
         raise InvalidEnvironment(
-            f"observation{where} is {space}, which is not discrete; set a state encoding: {use_bins}key='hash' uses "
-            "the content of the observation, or the environment's hash; key=function is a user-defined key."
+            f"observation{where} is {space}, which is not discrete; set a state encoding: {use_bins}"
+            "key='hash' uses the environment's hash of its state or the content of the observation, key=function a "
+            "user-defined key."
         )
 
 
@@ -161,21 +162,31 @@ def discrete_actions(space: Space[Any], action_bins: Counts | None) -> DiscreteA
         levels = tuple(range(a, a + n) for a, n in zip(start.ravel().tolist(), sizes.ravel().tolist(), strict=True))
     else:
         raise InvalidEnvironment(
-            f"the action space {space} is not Discrete, MultiDiscrete, MultiBinary or a Box; use an ActionWrapper."
+            f"the action space {space} is not supported; it must be Discrete, MultiDiscrete, MultiBinary or a Box. "
+            "Wrap the environment in a gymnasium.ActionWrapper with such a space."
         )
     actions = DiscreteActions(levels, shape, np.dtype(np.int64 if shape is None else space.dtype).str)
     if actions.n > MAX_ACTIONS:
-        raise InvalidEnvironment(f"the environment has {actions.n:,} actions; the maximum is {MAX_ACTIONS:,}.")
+        raise InvalidEnvironment(
+            f"the environment has {actions.n:,} actions, {space}; the maximum is {MAX_ACTIONS:,}. Use fewer bins, or a "
+            "wrapper with fewer actions."
+        )
     return actions
 
 
 def _levels_of_box(space: Box, action_bins: Counts | None) -> tuple[tuple[float, ...], ...]:
     if action_bins is None:
-        raise InvalidEnvironment(f"the action space {space} is continuous; set action_bins, such as action_bins=5.")
+        raise InvalidEnvironment(
+            f"the environment's action space is continuous, {space}; set the number of values per dimension, such as "
+            "action_bins=5."
+        )
     counts = bin_counts("action_bins", action_bins, int(np.prod(space.shape)))
     low, high = space.low.astype(np.float64).ravel(), space.high.astype(np.float64).ravel()
     for i in np.flatnonzero(~np.isfinite(low) | ~np.isfinite(high)):
-        raise InvalidEnvironment(f"dimension {i} of the actions is unbounded; use gymnasium.wrappers.RescaleAction.")
+        raise InvalidEnvironment(
+            f"dimension {i} of the actions is unbounded ({low[i]:g} to {high[i]:g}), so it cannot be discretized; wrap "
+            "the environment in gymnasium.wrappers.RescaleAction first."
+        )
     return tuple(
         tuple(np.linspace(a, b, n).tolist()) if n > 1 else (float(a + b) / 2,)
         for a, b, n in zip(low, high, counts, strict=True)

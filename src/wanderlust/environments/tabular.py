@@ -124,7 +124,9 @@ class Tabular(Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         if "action_mask" in check_instance("info", info, Mapping):
             return info["action_mask"]
         if not self.env.has_wrapper_attr("action_masks"):
-            raise InvalidEnvironment(f"{self.name} has neither info['action_mask'] nor a method action_masks().")
+            raise InvalidEnvironment(
+                f"action_masks=True needs info['action_mask'] or a method action_masks(), but {self.name} has neither."
+            )
         return self.env.get_wrapper_attr("action_masks")()
 
     @property
@@ -261,7 +263,10 @@ def load_function(name: str) -> Any:
     """Return the key function that 'module:function' names."""
     module, function = import_named("key", name)
     if not defined_in(module, function):
-        raise UnknownName(f"key {name!r}: {module.__name__} defines no function of that name.")
+        raise UnknownName(
+            f"key {name!r} must be 'hash', 'info:field' or 'module:function'; {module.__name__} defines no function of "
+            "that name."
+        )
     return function
 
 
@@ -300,7 +305,10 @@ def remake_environment(saved: Mapping[str, Any] | None, **changes: Any) -> Env[A
     name, options, limit = saved.get("name"), saved.get("options"), saved.get("max_episode_steps")
     if wrappers := saved.get("wrappers"):
         names = ", ".join(map(str, wrappers)) if isinstance(wrappers, list) else shown(wrappers)
-        raise InvalidEnvironment(f"the environment of this agent, {name}, had wrappers ({names}); give it with them.")
+        raise InvalidEnvironment(
+            f"the environment of this agent, {name}, had wrappers that cannot be made from its file ({names}); give "
+            "the environment with its wrappers."
+        )
     if isinstance(name, str) and isinstance(options, Mapping):
         check_allowed("the environment of this agent", options)  # Some of Gymnasium's import what an option names.
         import_environment_package(name)
@@ -308,4 +316,7 @@ def remake_environment(saved: Mapping[str, Any] | None, **changes: Any) -> Env[A
             if limit is not None:
                 changes["max_episode_steps"] = check_integer("max_episode_steps of the file", limit, low=1)
             return make_environment(name, **options, **changes)
-    raise InvalidEnvironment(f"the environment of this agent, {name}, cannot be made from its file; give it.")
+    raise InvalidEnvironment(
+        f"the environment of this agent, {name}, cannot be made from its file, since it is not registered in "
+        "Gymnasium or has options that are not plain values; give the environment."
+    )

@@ -146,7 +146,10 @@ class GridEnv(WorldEnv):
 
     def __init__(self, map: str | Path | None = None, *, render_mode: str | None = None, **options: Any) -> None:
         if not isinstance(map, str | Path) or not ("\n" in str(map) or str(map).endswith(MAP_SUFFIXES)):
-            raise InvalidMap(f"{GRID_ID} needs map=, a text map or the path of a .txt file, got {map!r}.")
+            raise InvalidMap(
+                f"{GRID_ID} needs map=, a text map such as 'S.A\\n\\nA = treasure 1\\n' "
+                f"or the path of a .txt file, got {map!r}."
+            )
         super().__init__(map, render_mode=render_mode, **options)
 
 

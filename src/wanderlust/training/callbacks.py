@@ -166,7 +166,10 @@ class CsvLog(Callback):
         fits = place == (ended_at, loop.episode) or (kept == rows and place[1] <= loop.episode)
         is_of_this_training = loop.step > 0 and fits
         if rows and not is_of_this_training and not self.overwrite:
-            raise BadFile(f"{self.path}: the log of another training; overwrite=True, or --overwrite-log, replaces it.")
+            raise BadFile(
+                f"{self.path}: the log of another training, so it will not be overwritten; choose another path, or "
+                f"replace it with CsvLog({str(self.path)!r}, overwrite=True), on the command line with --overwrite-log."
+            )
         write_file(self.path, "".join([_HEADER, *(kept if is_of_this_training else [])]))
         self._episode = loop.episode
         try:
@@ -215,7 +218,9 @@ class CsvLog(Callback):
             return []
         rows = text[: text.rfind("\n") + 1].removeprefix(_HEADER).splitlines(keepends=True)
         if not text.startswith(_HEADER) or not all(map(_ROW.fullmatch, rows)):
-            raise BadFile(f"{self.path}: not a file written by CsvLog, so it will not be overwritten.")
+            raise BadFile(
+                f"{self.path}: not a file written by CsvLog, so it will not be overwritten; choose another path."
+            )
         return rows
 
 
@@ -239,7 +244,10 @@ class TensorBoard(Callback):
         try:
             from tensorboard.summary import Writer
         except ImportError as error:
-            raise MissingPackage("TensorBoard needs a package: pip install 'wanderlust[tensorboard]'.") from error
+            raise MissingPackage(
+                "TensorBoard needs the package tensorboard: pip install 'wanderlust[tensorboard]'. "
+                "CsvLog writes the same values without it."
+            ) from error
         self.folder = check_path("folder", folder, folder=True)
         self._make_writer = Writer
         self._writer: Any = None

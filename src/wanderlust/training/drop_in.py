@@ -156,7 +156,10 @@ class Explorer:
         tables = agent.configured_explorer.extra_tables()
         if tables.ensemble or tables.optimistic or (tables.own and tables.own.is_q):
             what = "an ensemble of Q-tables" if tables.ensemble else "an optimistic Q-table"
-            raise InvalidExplorer(f"{agent.explorer!r} learns {what} itself; use wanderlust.Agent.")
+            raise InvalidExplorer(
+                f"{agent.explorer!r} learns {what} itself, so it cannot use yours; use wanderlust.Agent, or an "
+                "explorer such as 'vv-ucb'."
+            )
         if encoding is not None and agent.settings.replay.memory == "window":
             raise InvalidSetting("replay='window' is not possible with observations; sweep_pairs limits the sweeps.")
         agent.encoding = encoding

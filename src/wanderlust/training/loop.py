@@ -256,5 +256,7 @@ def checked_reward(reward: Any) -> float:
     except Exception:  # Any object can be given.
         number = math.nan
     if not abs(number) <= MAX_REWARD:  # True for NaN as well.
-        raise InvalidReward(f"the reward {shown(reward)} must be a number from {-MAX_REWARD:g} to {MAX_REWARD:g}.")
+        raise InvalidReward(
+            f"the reward {shown(reward)} is not valid; it must be a number from {-MAX_REWARD:g} to {MAX_REWARD:g}."
+        )
     return number

@@ -69,6 +69,7 @@ class TrainingGuard:
         # To enlarge the tables and to save them takes another copy of what has grown.
         if available < RESERVE + used - self._used_before:
             raise InsufficientMemory(
-                f"training was stopped after {step:,} steps, with {available / 1e9:.1f} GB of memory left and "
-                f"{1 - self._repeats.rate:.2g} new states per step; use a coarser `key` or fewer `bins`."
+                f"training was stopped after {step:,} steps, before the machine swaps: {1 - self._repeats.rate:.2g} "
+                f"new states per step, {available / 1e9:.1f} GB of memory are left. States that seldom repeat need a "
+                "coarser `key` or fewer `bins`."
             )

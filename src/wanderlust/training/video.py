@@ -89,7 +89,11 @@ def rendering_env(name: str, options: Mapping[str, Any]) -> Any:
         env = make_environment(name, **options)
     if env.render_mode != "rgb_array":
         env.close()
-        raise InvalidEnvironment(f"--video needs render_mode='rgb_array', which {name!r} does not have: {reason}.")
+        raise InvalidEnvironment(
+            f"--video needs an environment with render_mode='rgb_array', but {name!r} cannot be "
+            f"made with it: {reason}. Leave --video out, or let the function that returns the environment accept "
+            "render_mode."
+        )
     return env
 
 
