@@ -149,8 +149,9 @@ def print_cost(n_states: int = 100_000, steps: int = 2_000) -> None:
     explorer = {"max_states": 2 * n_states, "sweep_pairs": 10_000}
     model = VisitationDQN("MlpPolicy", env, key="hash", seed=0, explorer_kwargs=explorer, **options)
     for state in range(n_states):
-        following = (state + 1) % n_states
-        model.visitation.observe(env.observation(state), 0, env.observation(following), terminated=False)
+        # Stable-Baselines3 has the channels of an image first.
+        here, following = (env.observation(each % n_states).transpose(2, 0, 1) for each in (state, state + 1))
+        model.visitation.observe(here, 0, following, terminated=False)
     spent, steps_at = np.zeros(steps + 2), [time.perf_counter()]
     for name in ("act", "observe"):
         call = getattr(model.visitation, name)
