@@ -254,7 +254,7 @@ class StateEncoder:
     name: str = ""
     """The field of `info`, or the name of the function."""
     function: Callable[..., Any] | None = None
-    array: tuple[str, tuple[int, ...]] | None = None
+    array: tuple[np.dtype[Any], tuple[int, ...]] | None = None
     """The type and the shape of the observations, if `kind` is 'content' and they are from a given Box space."""
 
     def key(self, observation: Any, info: Mapping[str, Any] | None = None, env: Any = None) -> Hashable:
@@ -322,7 +322,7 @@ class StateEncoder:
             "bins": None if self.bins is None else self.bins.to_plain(),
             "name": self.name,
             "function": {"key": type(key).__name__, **asdict(key)} if type(key) in _SAVED_KEYS else None,
-            "array": self.array,
+            "array": None if self.array is None else [self.array[0].name, list(self.array[1])],
         }
 
     @classmethod
@@ -340,7 +340,7 @@ class StateEncoder:
             by_name: dict[str, Any] = {key.__name__: key for key in _SAVED_KEYS}
             function = by_name[options.pop("key")](**options)
         array = plain.get("array")
-        array = None if array is None else (np.dtype(str(array[0])).name, tuple(map(int, array[1])))
+        array = None if array is None else (np.dtype(str(array[0])), tuple(map(int, array[1])))
         return cls(kind, space, bins, name, function if kind == FUNCTION else None, array)
 
 
@@ -380,7 +380,7 @@ def make_encoder(
         return StateEncoder(FUNCTION, name=str(getattr(key, "__qualname__", type(key).__qualname__)), function=key)
     if isinstance(key, str) and key == "hash":
         has_hash = isinstance(env, Env) and callable(getattr(env.unwrapped, "hash", None))
-        array = (env.dtype.name, env.shape) if isinstance(env, Box) else None
+        array = (np.dtype(env.dtype), env.shape) if isinstance(env, Box) else None
         return StateEncoder(ENVIRONMENT if has_hash else CONTENT, array=array)
     if is_field:
         return StateEncoder(INFO, name=key.removeprefix(INFO_PREFIX))
@@ -424,16 +424,20 @@ def _takes_info(function: Callable[..., Any]) -> bool:
     return len([p for p in positional if p.default is p.empty]) >= 2
 
 
-def _as_array(observation: Any, dtype: str, shape: tuple[int, ...]) -> NDArray[Any]:
+def _as_array(observation: Any, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
     """Return an observation of a Box space as an array of its type, so that equal ones have the same bytes."""
-    try:
-        given = np.asarray(observation)
-        array = given.astype(dtype)
-    except Exception:  # Any object can be given.
-        given = array = np.zeros(0)
-    if array.shape != shape or (array.dtype.kind in "iu" and given.dtype != array.dtype and (given != array).any()):
+    array: NDArray[Any] = observation
+    if type(observation) is not np.ndarray or observation.dtype is not dtype:
+        try:
+            given = np.asarray(observation)
+            array = given.astype(dtype)
+        except Exception:  # Any object can be given.
+            given = array = np.zeros(0)
+        if dtype.kind in "iu" and array.shape == shape and (given != array).any():
+            array = np.zeros(0)
+    if array.shape != shape:
         raise InvalidObservation(f"observations are arrays of {dtype} of the shape {shape}, got {shown(observation)}.")
-    return array + 0.0 if array.dtype.kind == "f" else array  # -0.0 equals 0.0.
+    return array + 0.0 if dtype.kind == "f" else array  # -0.0 equals 0.0.
 
 
 def state_key(observation: Any) -> Hashable:

@@ -99,7 +99,10 @@ class VisitationMixin(OffPolicyAlgorithm):
         with torch.no_grad():
             q = self.q_values(self.policy.obs_to_tensor(self._last_obs)[0]).cpu().numpy()
         observations = self._last_obs if self._vec_normalize_env is None else self._last_original_obs
-        actions = self.visitation.act(observations, q)
+        if len(q) == 1:  # Single values are checked sooner than arrays.
+            actions = np.array([self.visitation.act(entry_of(observations, 0), q[0])])
+        else:
+            actions = self.visitation.act(observations, q)
         return actions, actions
 
     def _store_transition(
@@ -136,9 +139,13 @@ class _Recorder:
         self.buffer, self.explorer, self.rewards, self.infos = buffer, explorer, rewards, infos
 
     def add(self, obs: Any, next_obs: Any, action: Any, reward: Any, done: Any, infos: Any) -> None:
-        truncated = np.array([bool(info.get("TimeLimit.truncated", False)) for info in infos])
+        truncated = [bool(info.get("TimeLimit.truncated", False)) for info in infos]
         following = [info[_ORIGINAL] if _ORIGINAL in info else entry_of(next_obs, i) for i, info in enumerate(infos)]
-        self.explorer.observe(obs, action.ravel(), following, done & ~truncated, truncated, self.rewards)
+        if len(infos) == 1:
+            step = action.item(), following[0], bool(done[0]) and not truncated[0], truncated[0]
+            self.explorer.observe(entry_of(obs, 0), *step, self.rewards.item())
+        else:
+            self.explorer.observe(obs, action.ravel(), following, done & ~np.array(truncated), truncated, self.rewards)
         self.buffer.add(obs, next_obs, action, reward, done, infos)
 
 

@@ -211,10 +211,12 @@ class Explorer:
         an environment that was reset instead of making a transition.
         """
         given = observation, action, next_observation, terminated, truncated, reward
-        is_batch = isinstance(terminated, list | tuple) or getattr(terminated, "ndim", 0) > 0
-        steps = zip(*(_rows(each, len(terminated)) for each in given), strict=True) if is_batch else (given,)
-        flags = _rows(valid, len(terminated) if is_batch else 1)
-        for environment, (step, flag) in enumerate(zip(steps, flags, strict=True)):
+        if not (isinstance(terminated, list | tuple) or getattr(terminated, "ndim", 0) > 0):
+            if check_flag("valid", valid):
+                self._observe(0, *given)
+            return
+        rows = zip(*(_rows(each, len(terminated)) for each in (valid, *given)), strict=True)
+        for environment, (flag, *step) in enumerate(rows):
             if check_flag("valid", flag):
                 self._observe(environment, *step)
 
@@ -453,6 +455,10 @@ class Explorer:
 
     def _checked_q(self, q: ArrayLike, valid: Mask | None, n_dimensions: Sequence[int] = (1, 2)) -> Floats:
         n = self._agent.n_actions
+        if valid is None and type(q) is np.ndarray and q.dtype.kind == "f" and q.shape[-1:] == (n,):
+            values = q.astype(np.float64)
+            if values.ndim in n_dimensions and math.isfinite(sum(values.ravel().tolist())):
+                return values
         try:
             given = np.asarray(q)
             values = given.astype(np.float64) if given.dtype.kind in "iuf" else np.zeros(0)
