@@ -59,7 +59,7 @@ learning alone, have the first half."""
 SLOW = ("bootstrapped", "random-prior", "thompson", "rlsvi", "psrl")
 """Explorers that need more than 20 µs per step."""
 COMPUTES = ("learns", "one sweep", "plans")
-_DIGITS, _CURVE_DIGITS = 4, 3
+_DIGITS, _LEARNING_DIGITS, _CURVE_DIGITS = 4, 3, 2
 _TINY = 1e-6
 
 
@@ -98,7 +98,7 @@ def _plain(world: Group) -> dict[str, Any]:
     return {
         "scores": _rounded(world.column("score"), _DIGITS),
         "data": _rounded(world.column("data_score"), _DIGITS),
-        **({} if np.isnan(learning).any() else {"learning": _rounded(learning, _DIGITS)}),
+        **({} if np.isnan(learning).any() else {"learning": _rounded(learning, _LEARNING_DIGITS)}),
         # Rounded down, so that rounding never passes a level.
         "last": _rounded(np.floor(world.column("last") * scale + _TINY) / scale, _DIGITS),
         "curve": _rounded(mean_curve(world), _CURVE_DIGITS),
