@@ -142,6 +142,13 @@ def test_forged_episodes_are_refused(episode, tmp_path):
         wl.Explorer.load(tmp_path / "w.npz")
 
 
+def test_a_file_gives_observations_no_other_type_than_numbers():
+    encoder = of_images()._agent.encoding.encoder
+    assert type(encoder).from_plain(encoder.to_plain()) == encoder
+    with pytest.raises(ValueError, match="object are no numbers"):
+        type(encoder).from_plain(encoder.to_plain() | {"array": ["object", [2]]})
+
+
 def test_equal_observations_are_one_state():
     class Tensor:  # As those of PyTorch: compared by identity, but an array.
         def __array__(self, dtype=None, copy=None):

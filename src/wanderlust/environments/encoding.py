@@ -341,6 +341,8 @@ class StateEncoder:
             function = by_name[options.pop("key")](**options)
         array = plain.get("array")
         array = None if array is None else (np.dtype(str(array[0])), tuple(map(int, array[1])))
+        if array is not None and array[0].kind not in "biuf":
+            raise ValueError(f"observations of type {array[0]} are no numbers")
         return cls(kind, space, bins, name, function if kind == FUNCTION else None, array)
 
 
