@@ -4,6 +4,7 @@
     python benchmarks/deep_q.py --choose    # write the best scales to deep_q_scales.json
     python benchmarks/deep_q.py             # the reported seeds, with these scales; resumes where it was
     python benchmarks/deep_q.py --page      # write table and figure of docs/deep-q.md
+    python benchmarks/deep_q.py --paired    # the first goal in DoorKey-5x5, by groups of seeds
     python benchmarks/deep_q.py --cost      # the explorer's share of a step of DQN
 
 It needs `pip install -e '.[sb3]' minigrid`. The tasks are in `deep_q_tasks.py`, the explorers in `deep_q_explorers.py`.
@@ -258,6 +259,26 @@ def draw(rows: list[dict[str, str]], path: Path) -> None:
     figure.savefig(path)
 
 
+def print_paired() -> None:
+    """Print when the goal of `PAIRED_TASK` was first received, with the first seeds, the further ones, and all."""
+    firsts: dict[str, dict[int, float]] = {name: {} for name in HALF_GREEDY}
+    for row in reported_rows():
+        if row["task"] == PAIRED_TASK:
+            firsts[row["explorer"]][int(row["seed"])] = float(row["first"] or np.inf)
+    for what, keep in (("first", False), ("further", True), ("all", None)):
+        own, other = (
+            np.array([value for seed, value in firsts[name].items() if keep in (None, seed in PAIRED_SEEDS)])
+            for name in HALF_GREEDY
+        )
+        medians = np.median(own), np.median(other)
+        print(f"{what} seeds: medians {medians[0]:g} and {medians[1]:g}, ratio {medians[1] / medians[0]:.2f}")
+    sooner = sum(firsts[HALF_GREEDY[0]][seed] < firsts[HALF_GREEDY[1]][seed] for seed in PAIRED_SEEDS)
+    rng, n = np.random.default_rng(0), len(own)
+    ratios = [np.median(rng.choice(other, n)) / np.median(rng.choice(own, n)) for _ in range(5_000)]
+    low, high = np.quantile(ratios, [0.025, 0.975])
+    print(f"W is sooner in {sooner} of {len(PAIRED_SEEDS)}; ratio of all: {low:.1f} to {high:.1f}")
+
+
 def write_page() -> None:
     """Write the table into the page, and the figure."""
     rows = reported_rows()
@@ -290,6 +311,7 @@ def main() -> None:
     parser.add_argument("--tuning", action="store_true", help="the tuning seeds and scales instead of the others")
     parser.add_argument("--choose", action="store_true", help=f"write {CHOSEN.name} from the runs of --tuning")
     parser.add_argument("--page", action="store_true", help=f"write table and figure of {PAGE.name}")
+    parser.add_argument("--paired", action="store_true", help=f"print the first goals in {PAIRED_TASK}")
     parser.add_argument("--cost", action="store_true", help="measure the explorer's share of a step")
     parser.add_argument("--jobs", type=int, default=2)
     arguments = parser.parse_args()
@@ -298,6 +320,8 @@ def main() -> None:
         print_cost()
     elif arguments.choose:
         choose_scales()
+    elif arguments.paired:
+        print_paired()
     elif arguments.page:
         write_page()
     elif arguments.tuning:

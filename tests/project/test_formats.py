@@ -57,7 +57,7 @@ def test_packs_of_earlier_formats_are_refused(earlier: int, tmp_path: Path) -> N
 
 def test_files_of_single_runs_are_refused(tmp_path: Path) -> None:
     """The first format had no packs."""
-    with pytest.raises(BadFile, match="no results in this folder"):
+    with pytest.raises(BadFile, match="folder 'runs'"):
         store_with(tmp_path, "run-1.npz", "runs")
 
 

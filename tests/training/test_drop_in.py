@@ -186,6 +186,13 @@ def test_rows_that_only_reset_an_environment_are_not_valid():
     assert not w.visits[[5, 7, 11, 12, 15]].any(), "nothing is done in a hole or at the goal"
 
 
+def test_states_in_which_nothing_was_observed_are_limited_too():
+    explorer = of_images(max_states=20)
+    for state in range(100):
+        explorer.act(image(state), np.zeros(N_ACTIONS))
+        assert len(explorer.visits) <= 20
+
+
 @pytest.mark.parametrize("max_states", [3, 65, 130])
 def test_any_number_of_states_can_be_the_maximum(max_states):
     explorer = of_images(max_states=max_states)
@@ -328,6 +335,15 @@ def test_a_warning_if_states_never_repeat():
     coarse = wl.Explorer("vv-ucb", observation_space=Box(0, 1, (2,)), n_actions=2, key=wl.keys.rounded(9.0))
     with pytest.warns(RuntimeWarning, match="finer key"):
         walk()
+
+
+def test_no_warning_if_states_repeat_after_a_first_tour(recwarn):
+    explorer = wl.Explorer("vv-ucb", observation_space=Box(0, 1, (2,)), n_actions=2, key="hash")
+    tour = np.random.default_rng(0).random((1_000, 2))
+    for here, there in itertools.pairwise(np.concatenate([tour, tour, tour])):
+        explorer.observe(here, 0, there, False)
+    assert explorer.n_states == 1_000
+    assert not recwarn.list
 
 
 @pytest.mark.parametrize(

@@ -426,7 +426,10 @@ class Store:
         try:
             self.packs.stat()
         except FileNotFoundError:
-            raise BadFile(f"{self.folder}: there are no results in this folder (it has no {PACKS!r}).") from None
+            has_files = (self.folder / "runs").is_dir()
+            earlier = "; its folder 'runs' has results of an earlier format, which are not read" if has_files else ""
+            reason = f"there are no results in this folder (it has no folder {PACKS!r}{earlier})"
+            raise BadFile(f"{self.folder}: {reason}.") from None
         except (OSError, ValueError) as error:  # ValueError: a name that the file system cannot have.
             raise BadFile(f"{shown_path(self.folder)}: results cannot be read there ({error}).") from error
 
